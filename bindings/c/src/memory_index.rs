@@ -3,7 +3,7 @@
 use std::sync::{Mutex, PoisonError, RwLock};
 
 use nearsift::fingerprint::Bits;
-use nearsift::hamming::index::{Ask, FreshTable, Scratch, Search};
+use nearsift::hamming::index::{Ask, MutableIndex, Scratch, Search};
 
 use crate::failure::{Failure, guard, nearsift_status};
 use crate::fingerprint::{nearsift_fingerprint, width};
@@ -15,7 +15,7 @@ use crate::pointer::{out, reference, slice_mut, take_back};
 pub struct nearsift_memory_index {
     bits: Bits,
     max_distance: u32,
-    table: RwLock<FreshTable>,
+    table: RwLock<MutableIndex>,
     /// Memory of earlier queries.
     scratches: Mutex<Vec<Scratch>>,
 }
@@ -67,7 +67,7 @@ pub unsafe extern "C" fn nearsift_memory_index_new(
         let index = unsafe { out(index, "index") }?.cleared();
         let bits = width(bits, "bits")?;
         check_distance(max_distance, bits)?;
-        let table = RwLock::new(FreshTable::new(bits, max_distance, expected)?);
+        let table = RwLock::new(MutableIndex::new(bits, max_distance, expected)?);
         let scratches = Mutex::default();
         index.hand_over(nearsift_memory_index { bits, max_distance, table, scratches });
         Ok(())

@@ -5,7 +5,7 @@ use std::sync::{Mutex, PoisonError, RwLock, RwLockReadGuard};
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use nearsift::fingerprint::Bits;
-use nearsift::hamming::index::{Ask as HammingAsk, FreshTable, Scratch, Search};
+use nearsift::hamming::index::{Ask as HammingAsk, MutableIndex, Scratch, Search};
 use nearsift::recipe::Recipe;
 use nearsift_batch::index;
 use nearsift_store::{
@@ -240,7 +240,7 @@ pub struct FingerprintIndex {
 }
 
 struct InMemory {
-    table: FreshTable,
+    table: MutableIndex,
     scratch: Scratch,
 }
 
@@ -252,7 +252,7 @@ impl FingerprintIndex {
             Bits::from_count(bits).filter(|width| *width != Bits::B32).ok_or_else(|| {
                 exception(Class::Value, format!("bits={bits}: expected 64, 128 or 256"))
             })?;
-        let table = FreshTable::new(width, max_distance, expected)
+        let table = MutableIndex::new(width, max_distance, expected)
             .map_err(|e| exception(Class::Value, format!("max_distance={max_distance}: {e}")))?;
         let inner = InMemory { table, scratch: Scratch::default() };
         Ok(FingerprintIndex { inner: Mutex::new(inner), max_distance, words: width.words() })

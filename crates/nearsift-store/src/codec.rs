@@ -33,7 +33,7 @@ impl<'a> Input<'a> {
         self.array().map(u64::from_le_bytes)
     }
 
-    /// A length of two bytes, and so many bytes of UTF-8.
+    /// A length of two bytes, and that many bytes of UTF-8.
     pub(crate) fn text(&mut self) -> Option<&'a str> {
         let len = self.u16()?;
         std::str::from_utf8(self.take(usize::from(len))?).ok()

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use hashbrown::HashTable;
 use nearsift::hamming::Outcome;
-use nearsift::hamming::index::{Ask, FreshTable, Scratch, SearchError};
+use nearsift::hamming::index::{Ask, MutableIndex, Scratch, SearchError};
 use nearsift::sketch::{KEYS, Keys, WORDS};
 
 use crate::StoreError;
@@ -42,7 +42,7 @@ pub(crate) struct Memory {
 
 #[derive(Debug)]
 enum Finder {
-    Fingerprints(FreshTable),
+    Fingerprints(MutableIndex),
     Sketches(Box<KeyChains>),
 }
 
@@ -87,11 +87,11 @@ fn piece<'a>(bytes: &'a [u8], ends: &[u64], slot: u32) -> &'a [u8] {
 }
 
 impl Memory {
-    /// An empty table for about so many documents.
+    /// An empty table for about `expected` documents.
     pub(crate) fn new(schema: &Arc<Schema>, expected: u32) -> Result<Memory, StoreError> {
         let finder = match schema.kind {
             Kind::Fingerprints { bits, max_distance } => {
-                Finder::Fingerprints(FreshTable::new(bits, max_distance, u64::from(expected))?)
+                Finder::Fingerprints(MutableIndex::new(bits, max_distance, u64::from(expected))?)
             }
             Kind::Sketches { .. } => Finder::Sketches(Box::default()),
         };
@@ -348,7 +348,7 @@ impl Memory {
         let latest = |t: usize| chains.latest[t].get(&keys[t]).copied().unwrap_or(NO_SLOT);
         let mut slots: [u32; KEYS] = std::array::from_fn(latest);
         let mut seen = vec![0u64; self.len().div_ceil(64) as usize];
-        let (mut left, mut entries) = (most.in_crowd, most.entries());
+        let (mut left, mut entries) = (most.hot, most.entries());
         // A document of each key by turns: so the rare keys, which say most, come to their end first.
         while slots.iter().any(|&slot| slot != NO_SLOT) {
             for (t, slot) in slots.iter_mut().enumerate().filter(|(_, slot)| **slot != NO_SLOT) {

@@ -208,7 +208,7 @@ impl Schema {
         let schema = Schema { kind, ids, recipe, hash_key, texts };
         if let Kind::Fingerprints { bits, max_distance } = kind {
             // The same limits as those of the tables.
-            nearsift::hamming::index::FreshTable::new(bits, max_distance, 1)?;
+            nearsift::hamming::index::MutableIndex::new(bits, max_distance, 1)?;
         }
         Ok(schema)
     }

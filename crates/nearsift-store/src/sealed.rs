@@ -2,7 +2,7 @@
 //!
 //! The content is padded with zeros to pages of 4,096 bytes. After the pages comes the table of their
 //! checksums, then a trailer of 56 bytes. A page's checksum is seeded with its number and the file's identity, so that
-//! a page in another's place is told as well as a changed one.
+//! a page in another's place is detected like a changed one.
 
 use std::ops::Range;
 use std::path::{Path, PathBuf};
@@ -22,7 +22,7 @@ pub(crate) const PAGE: usize = 4096;
 const TRAILER: usize = 56;
 /// Bytes that are written or read at a time.
 const PIECE: usize = 64 * PAGE;
-/// Bytes that are written before they are waited for: the sync of a log waits behind so many, not behind a whole segment.
+/// Bytes that are written before a sync: the sync of a log waits for this many bytes, not for a whole segment.
 const WRITTEN_BACK: u64 = 1 << 20;
 
 /// What a sealed file is.

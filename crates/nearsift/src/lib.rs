@@ -46,7 +46,6 @@ pub mod evaluate;
 pub mod feature;
 pub mod fingerprint;
 pub mod hamming;
-mod insertion;
 pub mod join;
 #[doc(hidden)]
 pub mod pages;
@@ -56,6 +55,7 @@ pub mod prefetch;
 pub mod recipe;
 pub mod search;
 pub mod sketch;
+mod sort;
 mod split_mix;
 pub mod substrings;
 pub mod text;

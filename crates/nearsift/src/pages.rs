@@ -25,7 +25,7 @@ pub(crate) fn made<T>(len: usize, make: impl FnMut(usize) -> T) -> Vec<T> {
     items
 }
 
-/// No items, with room for so many.
+/// An empty vector with room for this many items.
 pub(crate) fn with_room<T>(len: usize) -> Vec<T> {
     let mut items = Vec::with_capacity(len);
     advise_room(&mut items);
@@ -46,7 +46,7 @@ pub(crate) fn reserve<T>(items: &mut Vec<T>, more: usize) {
     }
 }
 
-/// Makes room for so many more items and no others, in huge pages where the vector is large.
+/// Reserves room for exactly this many more items, in huge pages if the vector is large.
 pub fn reserve_exact<T>(items: &mut Vec<T>, more: usize) {
     grow(items, |items| items.reserve_exact(more));
 }

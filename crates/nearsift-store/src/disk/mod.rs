@@ -43,7 +43,7 @@ pub trait Disk: Debug + Send + Sync {
     /// Locks the folder of a file, and the file, which is created, against other processes until the lock is dropped;
     /// `None` if another has one of them.
     ///
-    /// The folder is locked where the system can: whoever deletes the file lets nobody in.
+    /// The folder is locked where the system can: deleting the file does not unlock it.
     fn lock(&self, path: &Path) -> io::Result<Option<Lock>>;
 }
 

@@ -2,7 +2,7 @@
 //!
 //! A frame holds what a group of writers wrote together, and is synced before the next one is written. So
 //! only the last frame can be torn by a crash; it is dropped as a whole. A damaged frame with a whole
-//! one after it was synced once, and is told as damage.
+//! one after it was synced once, and is reported as damage.
 
 use std::ops::Range;
 use std::path::{Path, PathBuf};
@@ -114,7 +114,7 @@ impl Log {
         Ok(Log { file, path, identity, seed, len, next_frame: 1, remnant: false })
     }
 
-    /// Goes on with a log that was read, of which so many bytes are known to be synced: cuts off what is torn, so
+    /// Continues a log that was read, of which `synced` bytes are known to be synced: cuts off a torn tail, so
     /// that it is whole when the next one begins.
     ///
     /// The last frame is written again, because its sync may have failed before: it can then be read, from

@@ -100,21 +100,28 @@ impl<'a> Input<'a> {
     }
 }
 
-/// Builds a segment of the sources' documents; `None` if there are none, and then no file either. It is asked now and then
-/// whether that is cancelled, but not while an index is built, and ends with [`StoreError::Interrupted`] if so.
+/// Where a segment is written, and what identifies its file.
+#[derive(Clone, Copy)]
+pub(crate) struct FilePlace<'a> {
+    pub(crate) disk: &'a dyn Disk,
+    pub(crate) path: &'a Path,
+    pub(crate) identity: Identity,
+}
+
+/// Builds a segment of the sources' documents. `None` if there are no documents: then it writes no file. Checks `is_cancelled` now and
+/// then, but not while the index is built, and ends with [`StoreError::Interrupted`] if it is true.
 ///
 /// # Complexity
 /// Memory: of fingerprints 12 bytes a document and its words, beside what building its index takes; of sketches 40 bytes, and a table
 /// of keys.
 pub(crate) fn build(
-    disk: &dyn Disk,
-    path: &Path,
-    identity: Identity,
+    place: FilePlace<'_>,
     schema: &Arc<Schema>,
     sources: Vec<Source<'_>>,
     threads: Threads,
     is_cancelled: &IsCancelled<'_>,
 ) -> Result<Option<Segment>, SealError> {
+    let FilePlace { disk, path, identity } = place;
     let input = Input::new(sources.into_iter().filter(|source| source.len() > 0).collect())?;
     if input.documents == 0 {
         return Ok(None);
@@ -191,7 +198,7 @@ impl<'a> Writer<'a> {
         self.contents.sections[section as usize] = start..self.file.position();
     }
 
-    /// Writes a section of so many bytes for each document, by rank. They are read in the sources' order, and
+    /// Writes a section with the same number of bytes for each document, by rank. They are read in the sources' order, and
     /// lie at random places then, which are fetched at the same time.
     fn section<const N: usize>(
         &mut self,
@@ -591,8 +598,14 @@ mod tests {
         let path = Path::new("/segment");
         let identity = Identity::of(schema, number, Role::Segment);
         let disk = SimDisk::new();
-        let built = build(&disk, path, identity, schema, sources, Threads::One, &|| false)
-            .map_err(StoreError::from);
+        let built = build(
+            FilePlace { disk: &disk, path, identity },
+            schema,
+            sources,
+            Threads::One,
+            &|| false,
+        )
+        .map_err(StoreError::from);
         built.expect("built")
     }
 

@@ -166,7 +166,7 @@ impl Ids {
     }
 }
 
-/// Whether a tag is one of the first so many. How many those are no processor can guess, so that all are compared.
+/// Whether a tag is one of the first `len`. No processor predicts `len`, so all tags are compared.
 #[inline]
 fn is_among<const N: usize>(tag: u16, tags: &[u16; N], len: usize) -> bool {
     let len = len as u16;

@@ -14,7 +14,7 @@ pub(crate) struct Most {
     pub(crate) usual: u64,
     /// Where more than that share two keys with it, as those of one template do, or of somebody who hides a document
     /// among others.
-    pub(crate) in_crowd: u64,
+    pub(crate) hot: u64,
 }
 
 /// How many times the usual comparisons a search may make because of hot keys, and the most documents of them.
@@ -26,18 +26,18 @@ const CROWD_ENTRIES: u64 = 8;
 
 impl Most {
     /// The entries that all crowds of a search may add, by the number that it usually compares.
-    pub(crate) fn in_crowds(usual: u64) -> u64 {
+    pub(crate) fn for_hot_keys(usual: u64) -> u64 {
         usual.saturating_mul(IN_CROWDS).min(MOST_IN_CROWDS).max(usual)
     }
 
     /// A fixed number, whatever crowds there are.
     pub(crate) fn at_all(documents: u64) -> Most {
-        Most { usual: documents, in_crowd: documents }
+        Most { usual: documents, hot: documents }
     }
 
     /// Entries that are read for a crowd.
     pub(crate) fn entries(self) -> u64 {
-        self.in_crowd.saturating_mul(CROWD_ENTRIES)
+        self.hot.saturating_mul(CROWD_ENTRIES)
     }
 }
 
@@ -51,7 +51,7 @@ pub(crate) struct Layout {
     key_bytes: usize,
 }
 
-/// Bits of the directory that files so many things, a mean of 8 to 16 in each bucket.
+/// The bits of a directory of this many items, with a mean of 8 to 16 in each bucket.
 pub(crate) fn directory_bits(things: u32) -> u32 {
     things.max(1).ilog2().saturating_sub(3)
 }
@@ -179,12 +179,12 @@ impl Layout {
         let hot = &mut hot[..KEYS - crowded];
         hot.copy_from_slice(&runs[crowded..]);
         truncate(hot, most.usual.saturating_mul(ENTRIES));
-        if each_repeated(hot, left, to) || most.in_crowd == most.usual {
+        if each_repeated(hot, left, to) || most.hot == most.usual {
             return true;
         }
         to.truncate(first);
         let are_all_read = truncate(&mut runs, most.entries());
-        !(each_rank(&mut runs, most.in_crowd, to) && are_all_read)
+        !(each_rank(&mut runs, most.hot, to) && are_all_read)
     }
 
     /// The entries of a bucket that have a key.
@@ -300,7 +300,7 @@ impl<'a> Run<'a> {
         self.entries.len().checked_div(self.size).unwrap_or(0) as u64
     }
 
-    /// Leaves out all entries after so many.
+    /// Truncates the entries to this many.
     fn truncate(&mut self, entries: u64) {
         if entries < self.len() {
             self.entries = &self.entries[..entries as usize * self.size];
@@ -404,7 +404,7 @@ fn each_block(runs: &mut [Run<'_>], mut each: impl FnMut(u32, &mut [u64], &[u32]
     }
 }
 
-/// The number that the first four bytes are, or 0 when there are not so many.
+/// The number in the first four bytes, or 0 if there are fewer bytes.
 #[inline]
 fn first_four(bytes: &[u8]) -> u32 {
     bytes.first_chunk().map_or(0, |four| u32::from_le_bytes(*four))
@@ -525,7 +525,7 @@ mod tests {
     /// Where more documents share two keys than usually are compared, all that share one are told up to a larger bound.
     #[test]
     fn a_document_in_a_crowd_is_told() {
-        let check = |crowd: u32, in_crowd: u64| {
+        let check = |crowd: u32, hot: u64| {
             // The crowd shares the first 24 keys, and document 0 every third.
             let key_of = |t: usize, rank: u32| match rank {
                 0 if t.is_multiple_of(3) => 1,
@@ -542,14 +542,14 @@ mod tests {
                 write(&layout, &entries, &mut bytes);
             }
             let mut found = Vec::new();
-            let most = Most { usual: 4096, in_crowd };
+            let most = Most { usual: 4096, hot };
             let are_more = layout.candidates(&bytes, &[1; KEYS], most, &mut found);
-            assert!(found.len() as u64 <= in_crowd.max(4096));
+            assert!(found.len() as u64 <= hot.max(4096));
             found.sort_unstable();
             found.dedup();
             (are_more, found == (0..=crowd).collect::<Vec<u32>>())
         };
-        assert_eq!(Most::in_crowds(4096), 1 << 16);
+        assert_eq!(Most::for_hot_keys(4096), 1 << 16);
         assert_eq!(check(100, 1 << 16), (false, true));
         assert_eq!(check(12_000, 1 << 16), (false, true));
         assert_eq!(check(12_000, 4096), (true, false));

@@ -23,15 +23,15 @@ use crate::bitmap::Bitmap;
 use crate::codec::{Input, Output};
 use crate::disk::Disk;
 use crate::document::{Id, read_record};
+use crate::id_filter::UNFILTERED;
 use crate::schema::{IdKind, Kind, Schema};
 use crate::sealed::{Cursor, Identity, SealedFile};
-use crate::seen::UNSEEN;
 use crate::store::has_expired;
 use crate::text::{self, MAX_PACKED_BYTES};
 use ids::Ids;
 use keys::directory_bits;
 
-pub(crate) use build::{build, read_tombstones, write_tombstones};
+pub(crate) use build::{FilePlace, build, read_tombstones, write_tombstones};
 pub(crate) use keys::Most;
 use sources::PieceReader;
 pub(crate) use sources::Source;
@@ -187,7 +187,7 @@ pub(crate) struct Segment {
     pub(crate) documents: u32,
     pub(crate) dead: Bitmap,
     /// The generation of filters that have its ids.
-    pub(crate) seen_in: u64,
+    pub(crate) filtered_in: u64,
     schema: Arc<Schema>,
     file: SealedFile,
     contents: Contents,
@@ -232,7 +232,7 @@ impl Segment {
         Segment::open_with(disk, path, identity, schema, None)
     }
 
-    /// The same with an index that is in memory already.
+    /// Opens a segment whose index may be in memory already.
     fn open_with(
         disk: &dyn Disk,
         path: &Path,
@@ -251,45 +251,12 @@ impl Segment {
             let at = contents.section(Section::Directory).start;
             StoreError::damaged(path, at, "the directory of ids is not in order")
         })?;
-        let finder = contents.section(Section::Finder);
-        let finder_len = (finder.end - finder.start) as usize;
-        let finder = match schema.kind {
-            Kind::Fingerprints { bits, max_distance } => {
-                let index = match built {
-                    Some(index) => index,
-                    None => Index::read_with(finder_len, |to| {
-                        file.read(to, finder.start).map_err(Unread::Store)
-                    })
-                    .map_err(|unread| match unread {
-                        Unread::Store(error) => error,
-                        Unread::Index(error) => StoreError::damaged(path, finder.start, error),
-                    })?,
-                };
-                let held = &index;
-                if held.bits() != bits
-                    || held.max_distance() < max_distance
-                    || held.documents() != u64::from(documents)
-                {
-                    let what = "the index is of other documents";
-                    return Err(StoreError::damaged(path, finder.start, what));
-                }
-                Finder::Fingerprints(index)
-            }
-            Kind::Sketches { .. } => {
-                let layout = keys::Layout::new(documents);
-                if finder_len != layout.bytes() {
-                    let what = "the tables of keys have another length";
-                    return Err(StoreError::damaged(path, finder.start, what));
-                }
-                let tables = file.read_numbers(finder, |[byte]| byte)?;
-                Finder::Sketches { sketches: words(Section::Values)?, tables, layout }
-            }
-        };
+        let finder = open_finder(&file, &contents, path, schema, built)?;
         Ok(Segment {
             number: identity.number,
             documents,
             dead: Bitmap::new(documents),
-            seen_in: UNSEEN,
+            filtered_in: UNFILTERED,
             schema: Arc::clone(schema),
             ids,
             numbers: words(Section::Numbers)?,
@@ -639,4 +606,53 @@ impl Segment {
     fn cursor(&self, section: Section) -> Cursor<'_> {
         Cursor::new(&self.file, self.contents.section(section))
     }
+}
+
+/// Reads the index of fingerprints, unless it is in memory already, or the tables of keys.
+fn open_finder(
+    file: &SealedFile,
+    contents: &Contents,
+    path: &Path,
+    schema: &Schema,
+    built: Option<Index<'static>>,
+) -> Result<Finder, StoreError> {
+    let documents = contents.documents;
+    let section = contents.section(Section::Finder);
+    let len = (section.end - section.start) as usize;
+    match schema.kind {
+        Kind::Fingerprints { bits, max_distance } => {
+            let index = match built {
+                Some(index) => index,
+                None => {
+                    Index::read_with(len, |to| file.read(to, section.start).map_err(Unread::Store))
+                        .map_err(|unread| match unread {
+                            Unread::Store(error) => error,
+                            Unread::Index(error) => StoreError::damaged(path, section.start, error),
+                        })?
+                }
+            };
+            if index.bits() != bits
+                || index.max_distance() < max_distance
+                || index.documents() != u64::from(documents)
+            {
+                let what = "the index is of other documents";
+                return Err(StoreError::damaged(path, section.start, what));
+            }
+            Ok(Finder::Fingerprints(index))
+        }
+        Kind::Sketches { .. } => open_keys(file, contents, path),
+    }
+}
+
+/// Reads sketches and the tables of their keys.
+fn open_keys(file: &SealedFile, contents: &Contents, path: &Path) -> Result<Finder, StoreError> {
+    let layout = keys::Layout::new(contents.documents);
+    let section = contents.section(Section::Finder);
+    if section.end - section.start != layout.bytes() as u64 {
+        let what = "the tables of keys have another length";
+        return Err(StoreError::damaged(path, section.start, what));
+    }
+    let tables = file.read_numbers(section, |[byte]| byte)?;
+    let sketches = file.read_numbers(contents.section(Section::Values), u64::from_le_bytes)?;
+    Ok(Finder::Sketches { sketches, tables, layout })
 }

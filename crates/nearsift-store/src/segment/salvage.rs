@@ -1,4 +1,4 @@
-//! What is whole of a damaged segment.
+//! Saves the intact documents of a damaged segment.
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -9,18 +9,45 @@ use nearsift::hamming::index::{Index, Search};
 use nearsift::sketch::KEYS;
 
 use super::ids::Ids;
-use super::{Contents, Finder, OFFSET_BYTES, Pieces, Section, Segment, Unread, keys};
+use super::{Contents, Finder, OFFSET_BYTES, Pieces, Section, Segment, Unread};
 use crate::StoreError;
 use crate::bitmap::Bitmap;
 use crate::disk::Disk;
+use crate::id_filter::UNFILTERED;
 use crate::schema::{Kind, Schema};
 use crate::sealed::{Identity, PAGE, SealedFile};
-use crate::seen::UNSEEN;
 use crate::text;
 
+/// The ranks of the documents with fields on damaged pages.
+fn ranks_of(pages: &[u64], contents: &Contents, schema: &Schema) -> BTreeSet<u32> {
+    let mut lost = BTreeSet::new();
+    for &page in pages {
+        let bytes = page * PAGE as u64..(page + 1) * PAGE as u64;
+        for (section, size) in [
+            (Section::Numbers, 8),
+            (Section::Expiries, 4),
+            (Section::Offsets, OFFSET_BYTES as u64),
+            (Section::TextOffsets, OFFSET_BYTES as u64),
+            (Section::Values, 8 * schema.words() as u64),
+        ] {
+            let range = contents.section(section);
+            if bytes.end <= range.start || range.end <= bytes.start {
+                continue;
+            }
+            let first = bytes.start.saturating_sub(range.start) / size;
+            let last = (bytes.end.min(range.end) - range.start).div_ceil(size);
+            // An offset ends one document and begins the next.
+            let before = u64::from(matches!(section, Section::Offsets | Section::TextOffsets));
+            let ranks = first.saturating_sub(before)..last.min(u64::from(contents.documents));
+            lost.extend(ranks.map(|rank| rank as u32));
+        }
+    }
+    lost
+}
+
 impl Segment {
-    /// Opens a segment of which pages are damaged, and tells the ranks of documents that cannot be read. It
-    /// finds nothing, and can be a source of a new segment.
+    /// Opens a segment with damaged pages. Also returns the ranks of the documents that cannot be read. The segment answers no searches, but
+    /// can be a source of a new segment.
     pub(crate) fn open_what_is_whole(
         disk: &dyn Disk,
         path: &Path,
@@ -31,48 +58,18 @@ impl Segment {
         let contents = Contents::read(&file, schema)?;
         let documents = contents.documents;
         let words = |section| file.read_numbers(contents.section(section), u64::from_le_bytes);
-        let mut lost = BTreeSet::new();
-        for &page in &pages {
-            let bytes = page * PAGE as u64..(page + 1) * PAGE as u64;
-            for (section, size) in [
-                (Section::Numbers, 8),
-                (Section::Expiries, 4),
-                (Section::Offsets, OFFSET_BYTES as u64),
-                (Section::TextOffsets, OFFSET_BYTES as u64),
-                (Section::Values, 8 * schema.words() as u64),
-            ] {
-                let range = contents.section(section);
-                if bytes.end <= range.start || range.end <= bytes.start {
-                    continue;
-                }
-                let first = bytes.start.saturating_sub(range.start) / size;
-                let last = (bytes.end.min(range.end) - range.start).div_ceil(size);
-                // An offset ends one document and begins the next.
-                let before = u64::from(matches!(section, Section::Offsets | Section::TextOffsets));
-                let ranks = first.saturating_sub(before)..last.min(u64::from(documents));
-                lost.extend(ranks.map(|rank| rank as u32));
-            }
-        }
+        let mut lost = ranks_of(&pages, &contents, schema);
         let finder = match schema.kind {
             Kind::Fingerprints { bits, .. } => {
                 Finder::Saved(save_values(&file, &contents, bits, &pages, &mut lost)?)
             }
-            Kind::Sketches { .. } => {
-                let (layout, finder) =
-                    (keys::Layout::new(documents), contents.section(Section::Finder));
-                if finder.end - finder.start != layout.bytes() as u64 {
-                    let what = "the tables of keys have another length";
-                    return Err(StoreError::damaged(path, finder.start, what));
-                }
-                let tables = file.read_numbers(finder, |[byte]| byte)?;
-                Finder::Sketches { sketches: words(Section::Values)?, tables, layout }
-            }
+            Kind::Sketches { .. } => super::open_keys(&file, &contents, path)?,
         };
         let segment = Segment {
             number: identity.number,
             documents,
             dead: Bitmap::new(documents),
-            seen_in: UNSEEN,
+            filtered_in: UNFILTERED,
             schema: Arc::clone(schema),
             ids: Ids::default(),
             numbers: words(Section::Numbers)?,

@@ -15,7 +15,7 @@ use crate::log::{FRAME_HEADER, Log, LogIdentity};
 use crate::manifest::{self, Manifest, Name, SegmentEntry};
 use crate::schema::Schema;
 use crate::sealed::{Identity, Role};
-use crate::segment::{self, Segment, Source};
+use crate::segment::{self, FilePlace, Segment, Source};
 
 /// What verifying found.
 #[derive(Debug, Clone, Default)]
@@ -277,7 +277,8 @@ impl Repair<'_> {
         let sources = vec![Source::of_segment(&segment, &dead, 0)];
         let threads = self.options.threads;
         let schema = self.schema;
-        let built = segment::build(self.disk, &path, identity, schema, sources, threads, &|| false);
+        let place = FilePlace { disk: self.disk, path: &path, identity };
+        let built = segment::build(place, schema, sources, threads, &|| false);
         Ok(built?)
     }
 
@@ -305,7 +306,7 @@ impl Repair<'_> {
         Ok(replaced)
     }
 
-    /// Writes the whole frames of all logs into a new one, if any is not whole.
+    /// Writes the intact frames of all logs into a new log, if any log is damaged.
     fn logs(
         &mut self,
         old: &Manifest,
@@ -321,55 +322,70 @@ impl Repair<'_> {
             })
             .collect();
         let known = old.first_log + (old.log_lengths.len() as u64).max(1) - 1;
-        // Those that must be there and those that are: a stray file may have any number.
+        // The logs that must exist and those that do: a stray file may have any number.
         let all: BTreeSet<u64> = (old.first_log..=known).chain(numbers.iter().copied()).collect();
         let last = all.last().copied().unwrap_or(known);
         let mut payloads: Vec<Vec<u8>> = Vec::new();
-        let mut bad = false;
+        let mut is_damaged = false;
         for number in all {
-            let path = Name::Log(number).in_dir(self.dir);
             let index = (number - old.first_log) as usize;
             let synced = old.log_lengths.get(index).copied().unwrap_or(0);
-            let identity = LogIdentity::of(self.schema, number);
-            let mut contents = match crate::log::LogContents::read(self.disk, &path, identity) {
-                Ok(contents) => contents,
-                Err(error) => {
-                    bad = true;
-                    // A forged manifest may name any length.
-                    repaired.lost_log_bytes = repaired.lost_log_bytes.saturating_add(synced);
-                    repaired.notes.push(format!("{error}: its operations are lost"));
-                    continue;
-                }
-            };
-            // Whether the tail may be torn does not matter: what is torn was never accepted.
-            if let Some(at) = contents.damage(synced, crate::log::Tail::MayBeTorn) {
-                bad = true;
-                let length = contents.whole + contents.dropped;
-                let lost = contents.skip_damage().saturating_add(synced.saturating_sub(length));
-                repaired.lost_log_bytes = repaired.lost_log_bytes.saturating_add(lost);
-                repaired.notes.push(format!(
-                    "{}: damaged at byte {at}: {lost} bytes of operations are lost",
-                    path.display()
-                ));
-            }
-            for payload in contents.payloads() {
-                match operations(self.schema, payload) {
-                    Some(_) => payloads.push(payload.to_vec()),
-                    None => {
-                        bad = true;
-                        repaired.lost_log_bytes =
-                            repaired.lost_log_bytes.saturating_add(payload.len() as u64);
-                        let note = "a frame is none of the store's: its operations are lost";
-                        repaired.notes.push(format!("{}: {note}", path.display()));
-                    }
-                }
-            }
+            is_damaged |= !self.log(number, synced, &mut payloads, repaired);
         }
-        if !bad {
+        if !is_damaged {
             return Ok(());
         }
         damaged.extend(numbers.iter().map(|&number| Name::Log(number)));
-        let number = last + 1;
+        self.write_log(last + 1, payloads)
+    }
+
+    /// Appends the intact frames of a log to `payloads`. `synced` is the length in bytes that the log must have at least. Returns whether
+    /// the log is intact; notes what is lost if it is not.
+    fn log(
+        &self,
+        number: u64,
+        synced: u64,
+        payloads: &mut Vec<Vec<u8>>,
+        repaired: &mut Repaired,
+    ) -> bool {
+        let path = Name::Log(number).in_dir(self.dir);
+        let identity = LogIdentity::of(self.schema, number);
+        let mut is_intact = true;
+        let mut lose = |bytes: u64, note: String| {
+            is_intact = false;
+            // A forged manifest may name any length.
+            repaired.lost_log_bytes = repaired.lost_log_bytes.saturating_add(bytes);
+            repaired.notes.push(note);
+        };
+        let mut contents = match crate::log::LogContents::read(self.disk, &path, identity) {
+            Ok(contents) => contents,
+            Err(error) => {
+                lose(synced, format!("{error}: its operations are lost"));
+                return false;
+            }
+        };
+        // Whether the tail may be torn does not matter: a torn frame was never accepted.
+        if let Some(at) = contents.damage(synced, crate::log::Tail::MayBeTorn) {
+            let length = contents.whole + contents.dropped;
+            let lost = contents.skip_damage().saturating_add(synced.saturating_sub(length));
+            let path = path.display();
+            let note = format!("{path}: damaged at byte {at}: {lost} bytes of operations are lost");
+            lose(lost, note);
+        }
+        for payload in contents.payloads() {
+            match operations(self.schema, payload) {
+                Some(_) => payloads.push(payload.to_vec()),
+                None => {
+                    let note = "a frame is none of the store's: its operations are lost";
+                    lose(payload.len() as u64, format!("{}: {note}", path.display()));
+                }
+            }
+        }
+        is_intact
+    }
+
+    /// Writes a log of these frames. It becomes the first log of the repaired store.
+    fn write_log(&mut self, number: u64, payloads: Vec<Vec<u8>>) -> Result<(), StoreError> {
         let identity = LogIdentity::of(self.schema, number);
         let path = Name::Log(number).in_dir(self.dir);
         let mut log = Log::create(self.disk, path, identity)?;

@@ -18,7 +18,8 @@ use hashbrown::HashTable;
 
 use super::kept::{COMPARED, take_nearer};
 use super::pending::Pending;
-use super::{Maintenance, Near, Place, Shared, Sighting, State, Writer, has_expired, held};
+use super::query::At;
+use super::{Maintenance, Near, Place, Shared, Sighting, State, Writer, has_expired, lock};
 use crate::StoreError;
 use crate::batch::{Batch, MAX_BATCH_BYTES, Outcome};
 use crate::codec::Input;
@@ -28,7 +29,7 @@ use crate::manifest::Name;
 use crate::memory::Memory;
 use crate::schema::Schema;
 use crate::sync::MutexGuard;
-use crate::text::{Compared, Comparer, Tools};
+use crate::text::{Compared, Comparer};
 
 /// A batch that waits to be written.
 #[derive(Debug)]
@@ -66,13 +67,13 @@ struct Led<'a> {
 impl Led<'_> {
     fn write(self) {
         let begun = Instant::now();
-        let mut writer = held(&self.shared.writer);
+        let mut writer = lock(&self.shared.writer);
         let written = match writer.as_mut() {
             Some(writer) => self.shared.write_group(writer, &self.group),
             None => Err(StoreError::OpenedForReading { path: self.shared.dir.clone() }),
         };
         drop(writer);
-        self.shared.rent.note_write();
+        self.shared.compaction.note_write();
         match written {
             Ok(outcomes) => {
                 for (request, outcomes) in self.group.iter().zip(outcomes) {
@@ -81,7 +82,7 @@ impl Led<'_> {
             }
             Err(error) => self.refuse(&error),
         }
-        held(&self.shared.queue).took = begun.elapsed();
+        lock(&self.shared.queue).took = begun.elapsed();
     }
 
     fn refuse(&self, error: &StoreError) {
@@ -98,7 +99,7 @@ impl Drop for Led<'_> {
             let because = "a thread that wrote did not come to its end".to_owned();
             self.refuse(&StoreError::Failed { path: self.shared.dir.clone(), because });
         }
-        held(&self.shared.queue).led = false;
+        lock(&self.shared.queue).led = false;
         self.shared.commits.notify_all();
     }
 }
@@ -227,7 +228,7 @@ impl Shared {
             sightings: batch.sightings.clone(),
             answer: OnceLock::new(),
         });
-        let mut queue = held(&self.queue);
+        let mut queue = lock(&self.queue);
         queue.waiting.push(Arc::clone(&request));
         if queue.gathering {
             self.commits.notify_all();
@@ -244,13 +245,13 @@ impl Shared {
             drop(queue);
             // That of the caller is among them, for it has no answer yet and only who leads takes any.
             Led { shared: self, group }.write();
-            queue = held(&self.queue);
+            queue = lock(&self.queue);
         }
         drop(queue);
         if self.options.maintenance == Maintenance::Inline {
             self.maintain_inline();
         } else {
-            self.ask_to_merge_if_paid();
+            self.merge_if_due();
         }
         request.answer.get().cloned().expect("every request of a group is answered")
     }
@@ -345,7 +346,7 @@ impl Shared {
         Ok(outcomes)
     }
 
-    /// What becomes of each operation, and what of it goes into the log, which is appended to the frame.
+    /// Decides the outcome of each operation. Appends the operations that change something to the frame of the log.
     fn decide<'a>(
         &self,
         state: &State,
@@ -374,17 +375,7 @@ impl Shared {
             for number in 0..request.hashes.len() as u32 {
                 let sighting = sightings.next_if(|sighting| sighting.0 == number);
                 let ((operation, hash), place) = asked.next().expect("as many as were given");
-                let (prior, found) = match of_group.find(hash, operation.id) {
-                    Some((i, earlier)) if earlier.operation.tag != Tag::Delete => {
-                        let expires = earlier.operation.expires;
-                        (Some(Prior::Pending(i)), !has_expired(expires, now))
-                    }
-                    Some(_) => (None, false),
-                    None => {
-                        let seen = place.is_some_and(|p| !has_expired(state.expires(p), now));
-                        (place.map(Prior::Stored), seen)
-                    }
-                };
+                let (prior, found) = prior_of(state, &of_group, hash, operation.id, place, now);
                 let outcome = match operation.tag {
                     Tag::Delete if found => Outcome::Removed,
                     Tag::Delete => Outcome::Absent,
@@ -392,14 +383,12 @@ impl Shared {
                     Tag::Insert | Tag::InsertUnlessNear if found => Outcome::Exists,
                     Tag::InsertUnlessNear => {
                         let sighting = sighting.map(|(_, sighting)| sighting);
-                        self.unless_near(
-                            state,
-                            &mut of_group,
-                            &operation,
-                            sighting,
-                            &mut tools,
-                            now,
-                        )?
+                        let mut comparer = self
+                            .schema
+                            .texts
+                            .map(|least| Comparer::new(&mut tools, operation.text, least));
+                        let at = At { state, now };
+                        self.unless_near(at, &mut of_group, &operation, sighting, &mut comparer)?
                     }
                     Tag::Put | Tag::Insert => Outcome::Added,
                 };
@@ -422,27 +411,23 @@ impl Shared {
         Ok((all, of_group.decided))
     }
 
-    /// Whether a document may be added that must not be near another: stored ones, and those that the
-    /// group adds before it.
+    /// Decides on a document that must not be near another one: neither a stored one nor one that the group adds before it.
     fn unless_near(
         &self,
-        state: &State,
+        At { state, now }: At<'_>,
         group: &mut DecidedGroup<'_>,
         operation: &Operation<'_>,
         sighting: Option<&Sighting>,
-        tools: &mut Tools,
-        now: u64,
+        comparer: &mut Option<Comparer<'_>>,
     ) -> Result<Outcome, StoreError> {
         let DecidedGroup { decided, latest, pending, work } = group;
-        let mut comparer =
-            self.schema.texts.map(|least| Comparer::new(tools, operation.text, least));
         let is_replaced = |stored: &OwnId| {
             let hash = self.schema.hash(stored.as_id());
             latest.find(decided, hash, stored.as_id()).is_some()
         };
         let seen = match sighting {
             Some(sighting) => {
-                self.look_again(state, sighting, comparer.as_mut(), &is_replaced, now)?
+                self.revalidate(state, sighting, comparer.as_mut(), &is_replaced, now)?
             }
             None => None,
         };
@@ -456,17 +441,17 @@ impl Shared {
                 operation.words(&self.schema, &mut words);
                 let keys = operation.keys(&self.schema);
                 let comparer = comparer.as_mut();
-                self.nearest(state, &words, keys.as_ref(), comparer, now, &is_replaced)?
+                self.nearest(At { state, now }, (&words, keys.as_ref()), comparer, &is_replaced)?
             }
         };
         let mut candidates = Candidates::new(work.most());
         pending.each_near(&self.schema, decided, operation, now, &mut |near, id, text| {
-            match &comparer {
+            match comparer {
                 None => take_nearer(&mut nearest, near, id),
                 Some(_) => candidates.take(near, id, text),
             }
         })?;
-        if let Some(comparer) = &mut comparer {
+        if let Some(comparer) = comparer {
             for (id, text) in candidates.in_order() {
                 let damaged =
                     |_| StoreError::damaged(&self.dir, 0, "the batch has a text that is none");
@@ -511,7 +496,7 @@ impl Shared {
                 return Err(error);
             }
         };
-        let spare = held(&self.spare).take();
+        let spare = lock(&self.spare).take();
         let fresh = match spare {
             Some(spare) => spare,
             None => {
@@ -533,7 +518,29 @@ impl Shared {
     }
 }
 
-/// Operations, with what is looked up for all of them together.
+/// The last document with this id before the operation, in the group or stored at `place`, and whether it exists for readers: it is
+/// neither deleted nor expired.
+fn prior_of(
+    state: &State,
+    group: &DecidedGroup<'_>,
+    hash: u64,
+    id: Id<'_>,
+    place: Option<Place>,
+    now: u64,
+) -> (Option<Prior>, bool) {
+    match group.find(hash, id) {
+        Some((i, earlier)) if earlier.operation.tag != Tag::Delete => {
+            (Some(Prior::Pending(i)), !has_expired(earlier.operation.expires, now))
+        }
+        Some(_) => (None, false),
+        None => {
+            let found = place.is_some_and(|place| !has_expired(state.expires(place), now));
+            (place.map(Prior::Stored), found)
+        }
+    }
+}
+
+/// Operations, with the hashes and ids that are looked up for all of them together.
 struct Given<'a> {
     operations: Vec<Operation<'a>>,
     hashes: Vec<u64>,

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use super::{Access, Options, Shared, Store, held, recover};
+use super::{Access, Options, Shared, Store, lock, recover};
 use crate::StoreError;
 use crate::disk::{Disk, FileAccess};
 use crate::manifest::{Manifest, Name};
@@ -43,7 +43,7 @@ pub(super) struct Pinned<'a> {
 
 impl<'a> Pinned<'a> {
     pub(super) fn new(shared: &'a Shared) -> Result<Pinned<'a>, StoreError> {
-        let mut structure = held(&shared.structure);
+        let mut structure = lock(&shared.structure);
         let log_lengths = shared.log_lengths(&structure)?;
         let mut manifest = structure.manifest.clone();
         // Of a store that is opened for reading what was known when it was.
@@ -58,7 +58,7 @@ impl<'a> Pinned<'a> {
 
 impl Drop for Pinned<'_> {
     fn drop(&mut self) {
-        let mut structure = held(&self.shared.structure);
+        let mut structure = lock(&self.shared.structure);
         structure.pins -= 1;
         self.shared.remove_obsolete(&mut structure);
     }

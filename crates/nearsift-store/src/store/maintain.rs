@@ -3,8 +3,8 @@
 use std::sync::{Arc, PoisonError};
 use std::time::Duration;
 
-use super::rent::Rest;
-use super::{Access, Frozen, Maintenance, Shared, Signals, Structure, held};
+use super::compaction_trigger::IdlePeriod;
+use super::{Access, Frozen, Maintenance, Shared, Signals, Structure, lock};
 use crate::StoreError;
 use crate::cancel::IsCancelled;
 use crate::document::{Id, OwnId};
@@ -13,11 +13,11 @@ use crate::manifest::{Manifest, Name, SegmentEntry, TombstonesEntry};
 use crate::planted::{Bug, is_planted};
 use crate::priority::Purpose;
 use crate::sealed::{Role, SealError};
-use crate::segment::{self, Segment, Source};
+use crate::segment::{self, FilePlace, Segment, Source};
 use crate::sync::atomic::Ordering;
 use crate::sync::thread::{self, JoinHandle};
 
-/// A segment is written again when more than one in so many of its documents are gone.
+/// A segment is rewritten when more than one in this many of its documents are gone.
 const GONE: u64 = 4;
 
 /// Starts the threads of a store that has any.
@@ -51,7 +51,7 @@ fn flush_loop(shared: &Shared) {
         |signals: &mut Signals| std::mem::take(&mut signals.flush).then_some(()).ok_or(None);
     while shared.wait(asked).is_some() {
         let flushed = shared.flush_frozen();
-        let mut signals = held(&shared.signals);
+        let mut signals = lock(&shared.signals);
         signals.flush_error = flushed.err();
         signals.flushes += 1;
         signals.merge = true;
@@ -62,7 +62,7 @@ fn flush_loop(shared: &Shared) {
 
 fn merge_loop(shared: &Shared) {
     while let Some(reason) = shared.wait_to_merge() {
-        // What did not succeed is tried again after the next flush, or another rest; the segments are as they were.
+        // A failed merge leaves the segments unchanged. It is tried again after the next flush or idle period.
         match reason {
             Reason::Asked => {
                 let mut merged = true;
@@ -70,9 +70,9 @@ fn merge_loop(shared: &Shared) {
                     merged = shared.merge_some().unwrap_or(false);
                 }
             }
-            Reason::Rested => {
-                let rest = shared.rent.begin_rest();
-                let _tried = shared.flush_all().and_then(|()| shared.merge_all(Some(&rest)));
+            Reason::Idle => {
+                let idle = shared.compaction.begin_idle();
+                let _tried = shared.flush_all().and_then(|()| shared.merge_all(Some(&idle)));
             }
         }
     }
@@ -83,7 +83,7 @@ enum Reason {
     /// There are more of them, or queries have paid for it.
     Asked,
     /// Nobody has written for a while.
-    Rested,
+    Idle,
 }
 
 impl Shared {
@@ -93,7 +93,7 @@ impl Shared {
         &self,
         mut work: impl FnMut(&mut Signals) -> Result<T, Option<Duration>>,
     ) -> Option<T> {
-        let mut signals = held(&self.signals);
+        let mut signals = lock(&self.signals);
         loop {
             if signals.stop {
                 return None;
@@ -109,14 +109,14 @@ impl Shared {
         }
     }
 
-    /// Waits until segments are to be merged; `None` when the store is closed.
+    /// Waits until segments are to be merged. `None` if the store is closed.
     fn wait_to_merge(&self) -> Option<Reason> {
         self.wait(|signals| {
             if std::mem::take(&mut signals.merge) {
                 return Ok(Reason::Asked);
             }
-            match self.rent.rest_left() {
-                Some(Duration::ZERO) => Ok(Reason::Rested),
+            match self.compaction.idle_left() {
+                Some(Duration::ZERO) => Ok(Reason::Idle),
                 left => Err(left),
             }
         })
@@ -124,47 +124,47 @@ impl Shared {
 
     pub(super) fn stop(&self) {
         self.stopping.store(true, Ordering::Release);
-        held(&self.signals).stop = true;
+        lock(&self.signals).stop = true;
         self.signal.notify_all();
     }
 
     pub(super) fn ask_to_flush(&self) {
-        held(&self.signals).flush = true;
+        lock(&self.signals).flush = true;
         self.signal.notify_all();
     }
 
     pub(super) fn maintain_inline(&self) {
-        // A full disk is told to the writer that finds no room in memory.
+        // The next writer that finds no room in memory reports the error.
         let flushed = self.flush_frozen();
-        held(&self.signals).flush_error = flushed.err();
+        lock(&self.signals).flush_error = flushed.err();
         while matches!(self.merge_some(), Ok(true)) {}
     }
 
-    /// Waits for a place in memory: until a memory table that is on its way has become a segment.
+    /// Waits until there is room in memory: until the frozen memory table has become a segment.
     pub(super) fn make_room(&self) -> Result<(), StoreError> {
-        let crowded = || {
+        let is_full = || {
             let state = self.state();
             state.frozen.is_some() && self.is_table_full(&state.active)
         };
-        // An error from before may be over: it is the second one that counts.
+        // The cause of an earlier error may be gone: only the second error is returned.
         let mut asked = false;
-        while crowded() {
+        while is_full() {
             self.check_writable()?;
             if self.options.maintenance == Maintenance::Inline {
                 self.flush_frozen()?;
                 continue;
             }
-            let mut signals = held(&self.signals);
+            let mut signals = lock(&self.signals);
             let before = signals.flushes;
             if let Some(error) = signals.flush_error.take().filter(|_| asked) {
                 return Err(error);
             }
-            // One that failed is not tried again by itself, and another writer may have been told of it.
+            // A failed flush is not repeated by itself, and another writer may have got its error.
             asked = true;
             signals.flush = true;
             self.signal.notify_all();
             let ended = |signals: &Signals| signals.flushes != before || signals.stop;
-            while !ended(&signals) && crowded() {
+            while !ended(&signals) && is_full() {
                 let step = Duration::from_millis(20);
                 let waited = self.signal.wait_timeout(signals, step);
                 signals = waited.unwrap_or_else(PoisonError::into_inner).0;
@@ -177,7 +177,7 @@ impl Shared {
     pub(super) fn flush_all(&self) -> Result<(), StoreError> {
         self.flush_frozen()?;
         {
-            let mut writer = held(&self.writer);
+            let mut writer = lock(&self.writer);
             self.check_writable()?;
             let state = self.state();
             let nothing = state.active.len() == 0 || state.frozen.is_some();
@@ -189,51 +189,30 @@ impl Shared {
         self.flush_frozen().map(drop)
     }
 
-    /// Makes a segment of the memory table that waits, and tells whether there was one.
+    /// Makes a segment of the frozen memory table. Returns whether there was one.
     pub(super) fn flush_frozen(&self) -> Result<bool, StoreError> {
-        let _turn = held(&self.flushing);
+        let _turn = lock(&self.flushing);
         let Some(Frozen { memory, next_log }) = self.state().frozen.clone() else {
             return Ok(false);
         };
         self.check_writable()?;
         let dead = memory.dead.to_words();
         let source = Source::of_memory(&memory, &dead, self.now());
-        // Also when the store is being closed: else it would have to be read from the log again.
+        // Not cancelled when the store closes: otherwise it would be read from the log again.
         let built = self.build(Purpose::Room, vec![source], &|| false)?;
         let built = built.map(|segment| {
-            let filter = self.state().seen.with_room(memory.hashes().len() as u64);
+            let filter = self.state().id_filters.with_room(memory.hashes().len() as u64);
             filter.add(memory.hashes());
             (segment, filter)
         });
 
-        let mut structure = held(&self.structure);
-        let mut next = structure.manifest.clone();
-        next.first_log = next_log;
-        next.log_lengths.clear();
-        let mut written = Vec::new();
-        let mut replaced = Vec::new();
-        if let Some((segment, _)) = &built {
-            next.segments.push(entry(segment, None));
-            next.segments.sort_unstable_by_key(|entry| entry.number);
-            written.push(Name::Segment(segment.number));
-        }
-        // Operations of the logs that are let go have removed documents of segments.
-        let segments = self.state().segments.clone();
-        for segment in &segments {
-            let told = next.segments.binary_search_by_key(&segment.number, |entry| entry.number);
-            let Ok(told) = told else { continue };
-            let told = &mut next.segments[told];
-            let known = told.tombstones.map_or(0, |t| u64::from(t.count));
-            if segment.dead.count() == known || is_planted(Bug::TombstonesUnwritten) {
-                continue;
-            }
-            replaced.extend(told.tombstones.map(|t| Name::Tombstones(t.number)));
-            told.tombstones = Some(self.write_tombstones(segment, &mut written)?);
-        }
+        let mut structure = lock(&self.structure);
+        let (next, written, replaced) =
+            self.manifest_after_flush(&structure.manifest, built.as_ref().map(|b| &b.0), next_log)?;
         self.publish(&mut structure, next, &written)?;
 
         {
-            let _writer = held(&self.writer);
+            let _writer = lock(&self.writer);
             let mut state = self.state_mut();
             if let Some((segment, filter)) = built {
                 for slot in memory.dead.since(&dead) {
@@ -247,7 +226,7 @@ impl Shared {
             state.frozen = None;
         }
         let first = structure.manifest.first_log;
-        // What is not seen here is removed when the store is opened again.
+        // Logs that are not listed now are removed when the store is opened again.
         let logs = self.list().unwrap_or_default();
         let old = logs.into_iter().filter(|name| matches!(name, Name::Log(n) if *n < first));
         structure.obsolete.extend(old);
@@ -255,14 +234,47 @@ impl Shared {
         self.remove_obsolete(&mut structure);
         drop(structure);
         self.signal.notify_all();
-        // A table that was full is likely to be filled again. Who searches in it still may have it to himself.
+        // A full table is likely to be filled again. If a search still uses it, the search keeps it.
         if let Some(mut memory) = Arc::into_inner(memory)
             && memory.len() >= self.options.memory_documents(&self.schema)
         {
             memory.clear();
-            *held(&self.spare) = Some(memory);
+            *lock(&self.spare) = Some(memory);
         }
         Ok(true)
+    }
+
+    /// The manifest with a flushed segment, without the logs before `next_log`, and with new tombstones for every segment that lost
+    /// documents: the operations that removed them were in those logs. Also returns the files that it names first, and those that it
+    /// does not name any more.
+    fn manifest_after_flush(
+        &self,
+        old: &Manifest,
+        flushed: Option<&Segment>,
+        next_log: u64,
+    ) -> Result<(Manifest, Vec<Name>, Vec<Name>), StoreError> {
+        let mut next = old.clone();
+        next.first_log = next_log;
+        next.log_lengths.clear();
+        let (mut written, mut replaced) = (Vec::new(), Vec::new());
+        if let Some(segment) = flushed {
+            next.segments.push(entry(segment, None));
+            next.segments.sort_unstable_by_key(|entry| entry.number);
+            written.push(Name::Segment(segment.number));
+        }
+        let segments = self.state().segments.clone();
+        for segment in &segments {
+            let at = next.segments.binary_search_by_key(&segment.number, |entry| entry.number);
+            let Ok(at) = at else { continue };
+            let entry = &mut next.segments[at];
+            let known = entry.tombstones.map_or(0, |t| u64::from(t.count));
+            if segment.dead.count() == known || is_planted(Bug::TombstonesUnwritten) {
+                continue;
+            }
+            replaced.extend(entry.tombstones.map(|t| Name::Tombstones(t.number)));
+            entry.tombstones = Some(self.write_tombstones(segment, &mut written)?);
+        }
+        Ok((next, written, replaced))
     }
 
     /// Marks a document of a new segment that was removed while the segment was made.
@@ -275,9 +287,9 @@ impl Shared {
         }
     }
 
-    /// Merges segments that are due, and tells whether there were any.
+    /// Merges the segments that are due. Returns whether there were any.
     pub(super) fn merge_some(&self) -> Result<bool, StoreError> {
-        let _turn = held(&self.merging);
+        let _turn = lock(&self.merging);
         let segments = self.state().segments.clone();
         let due = self.take_due(&segments);
         if due.is_empty() {
@@ -287,8 +299,8 @@ impl Shared {
         Ok(true)
     }
 
-    /// All segments when queries have paid for that, else one of which much is gone, or those of about one size when there are
-    /// enough. What was paid is used up then.
+    /// The segments to be merged: all if the visits of queries have reached the price, else one segment with many removed documents, or
+    /// enough segments of about one size.
     fn take_due(&self, segments: &[Arc<Segment>]) -> Vec<Arc<Segment>> {
         if self.take_paid(segments) {
             return segments.to_vec();
@@ -316,37 +328,37 @@ impl Shared {
         Vec::new()
     }
 
-    /// Merges all segments, if that changes anything, and gives back the memory of a table that is not in use.
+    /// Merges all segments, if that changes anything, and frees the spare memory table.
     ///
     /// # Errors
-    /// As of [`Shared::merge`].
-    pub(super) fn merge_all(&self, rest: Option<&Rest<'_>>) -> Result<(), StoreError> {
-        let _turn = held(&self.merging);
-        *held(&self.spare) = None;
+    /// Those of [`Shared::merge`].
+    pub(super) fn merge_all(&self, idle: Option<&IdlePeriod<'_>>) -> Result<(), StoreError> {
+        let _turn = lock(&self.merging);
+        *lock(&self.spare) = None;
         let segments = self.state().segments.clone();
         let now = self.now();
         match &segments[..] {
             [] => Ok(()),
             [one] if one.gone(now) == 0 => Ok(()),
-            all => self.merge(all, rest),
+            all => self.merge(all, idle),
         }
     }
 
     /// Makes one segment of some.
     ///
     /// # Errors
-    /// [`StoreError::Interrupted`] when the store is closed before it is done, or the rest in which it is done is over.
-    fn merge(&self, old: &[Arc<Segment>], rest: Option<&Rest<'_>>) -> Result<(), StoreError> {
+    /// [`StoreError::Interrupted`] when the store is closed before it is done, or a write ends the idle period.
+    fn merge(&self, old: &[Arc<Segment>], idle: Option<&IdlePeriod<'_>>) -> Result<(), StoreError> {
         self.check_writable()?;
         let now = self.now();
         let mut dead: Vec<Vec<u64>> = old.iter().map(|segment| segment.dead.to_words()).collect();
         let sources =
             old.iter().zip(&dead).map(|(s, dead)| Source::of_segment(s, dead, now)).collect();
         let is_cancelled =
-            || self.stopping.load(Ordering::Acquire) || rest.is_some_and(Rest::is_over);
+            || self.stopping.load(Ordering::Acquire) || idle.is_some_and(IdlePeriod::is_over);
         let built = self.build(Purpose::Order, sources, &is_cancelled)?;
 
-        let mut structure = held(&self.structure);
+        let mut structure = lock(&self.structure);
         let mut next = structure.manifest.clone();
         let is_old = |number: u64| old.iter().any(|segment| segment.number == number);
         let obsolete: Vec<Name> = next
@@ -362,15 +374,7 @@ impl Shared {
         let mut written = Vec::new();
         if let Some(segment) = &built {
             written.push(Name::Segment(segment.number));
-            // Logs may have been let go since that removed documents meanwhile.
-            for (old, dead) in old.iter().zip(&mut dead) {
-                let before = std::mem::replace(dead, old.dead.to_words());
-                for rank in old.dead.since(&before) {
-                    if let Some(new) = self.find_again(segment, old, rank)? {
-                        segment.dead.insert(new);
-                    }
-                }
-            }
+            self.bury_removed(segment, old, &mut dead)?;
             let tombstones = match segment.dead.count() {
                 0 => None,
                 _ => Some(self.write_tombstones(segment, &mut written)?),
@@ -381,7 +385,7 @@ impl Shared {
         self.publish(&mut structure, next, &written)?;
 
         {
-            let _writer = held(&self.writer);
+            let _writer = lock(&self.writer);
             let mut state = self.state_mut();
             if let Some(segment) = &built {
                 for (old, dead) in old.iter().zip(&dead) {
@@ -396,6 +400,25 @@ impl Shared {
         }
         structure.obsolete.extend(obsolete);
         self.remove_obsolete(&mut structure);
+        Ok(())
+    }
+
+    /// Marks in a merged segment the documents that were removed from the old ones after `dead`, which becomes their current state: the
+    /// logs with these operations may be gone.
+    fn bury_removed(
+        &self,
+        merged: &Segment,
+        old: &[Arc<Segment>],
+        dead: &mut [Vec<u64>],
+    ) -> Result<(), StoreError> {
+        for (old, dead) in old.iter().zip(dead) {
+            let before = std::mem::replace(dead, old.dead.to_words());
+            for rank in old.dead.since(&before) {
+                if let Some(new) = self.find_again(merged, old, rank)? {
+                    merged.dead.insert(new);
+                }
+            }
+        }
         Ok(())
     }
 
@@ -429,7 +452,8 @@ impl Shared {
         let path = self.path(name);
         let built = self.options.priority.run(purpose, || {
             let schema = &self.schema;
-            segment::build(self.disk(), &path, identity, schema, sources, threads, is_cancelled)
+            let place = FilePlace { disk: self.disk(), path: &path, identity };
+            segment::build(place, schema, sources, threads, is_cancelled)
         });
         let built = self.settled(built, &[name])?;
         if built.is_some() {
@@ -455,7 +479,7 @@ impl Shared {
         Ok(TombstonesEntry { number, seal, count })
     }
 
-    /// What was made, or why not: then its files are removed, or a failed sync is remembered.
+    /// Returns the result of writing files. On an error removes the files; after a failed sync makes the store read-only.
     fn settled<T>(&self, made: Result<T, SealError>, files: &[Name]) -> Result<T, StoreError> {
         match made {
             Ok(made) => Ok(made),
@@ -512,7 +536,7 @@ impl Shared {
             return Ok(());
         }
         self.check_writable()?;
-        let mut structure = held(&self.structure);
+        let mut structure = lock(&self.structure);
         let next =
             Manifest { log_lengths: self.log_lengths(&structure)?, ..structure.manifest.clone() };
         if next == structure.manifest {
@@ -523,7 +547,7 @@ impl Shared {
 
     /// The bytes of each log from the first that is needed on.
     pub(super) fn log_lengths(&self, structure: &Structure) -> Result<Vec<u64>, StoreError> {
-        let mut writer = held(&self.writer);
+        let mut writer = lock(&self.writer);
         let Some(writer) = writer.as_mut() else { return Ok(Vec::new()) };
         if let Err(AppendError::Unknown(error) | AppendError::Refused(error)) =
             writer.log.complete()
@@ -623,14 +647,14 @@ mod tests {
     #[test]
     fn a_merge_at_rest_ends_when_somebody_writes() {
         let store = two_segments(&SimDisk::new());
-        let merge = |rest: Rest<'_>| store.shared.merge_all(Some(&rest));
+        let merge = |rest: IdlePeriod<'_>| store.shared.merge_all(Some(&rest));
 
-        let rest = store.shared.rent.begin_rest();
+        let rest = store.shared.compaction.begin_idle();
         numbered(&store, 2);
         assert!(matches!(merge(rest), Err(StoreError::Interrupted { .. })));
         assert_eq!(store.stats().segments.len(), 2);
 
-        merge(store.shared.rent.begin_rest()).expect("merged");
+        merge(store.shared.compaction.begin_idle()).expect("merged");
         assert_eq!(store.stats().segments.len(), 1);
     }
 }

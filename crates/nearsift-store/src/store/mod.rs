@@ -5,10 +5,10 @@
 //! | `commit` | writes: groups of batches, decided, logged, synced, applied |
 //! | `pending` | what a group of batches adds, searched while the rest of it is decided |
 //! | `maintain` | memory tables become segments, segments are merged, manifests are written |
-//! | `rent` | when segments are merged for the sake of queries |
+//! | `compaction_trigger` | when queries or idle time let all segments be merged |
 //! | `query` | searches, documents by id, all documents |
 //! | `kept` | what was found, compared by the texts that are kept |
-//! | `look` | searches ahead of a write that depends on them |
+//! | `search_ahead` | searches ahead of a write, and revalidates their snapshots |
 //! | `recover` | creating and opening: what the files say, the log done again |
 //! | `copy` | snapshots and restoring them |
 //! | `check` | verifying every byte, and saving what is whole |
@@ -17,15 +17,15 @@
 
 mod check;
 mod commit;
+mod compaction_trigger;
 mod copy;
 mod kept;
-mod look;
 mod maintain;
 mod options;
 mod pending;
 mod query;
 mod recover;
-mod rent;
+mod search_ahead;
 mod stats;
 
 use std::ops::Range;
@@ -36,13 +36,13 @@ use crate::StoreError;
 use crate::batch::{Batch, Outcome};
 use crate::disk::{Disk, Lock};
 use crate::document::{Content, Id, Metadata, OwnContent, Value};
+use crate::id_filter::{Filter, IdFilters, UNFILTERED};
 use crate::log::Log;
 use crate::manifest::{Manifest, Name};
 use crate::memory::Memory;
 use crate::planted::{Bug, is_planted};
 use crate::schema::{IdKind, Kind, RecipeMark, Schema, Settings};
 use crate::sealed::{Identity, Role};
-use crate::seen::{Filter, Seen, UNSEEN};
 use crate::segment::Segment;
 use crate::sync::atomic::{AtomicBool, AtomicU64};
 use crate::sync::thread::JoinHandle;
@@ -51,9 +51,9 @@ use crate::text::{Text, TextScore, Tools};
 
 pub use check::{Repaired, Verified, repair, verify};
 pub use copy::restore;
-pub use look::Sighting;
 pub use options::{Access, Clock, Loan, Maintenance, Options, TextMemory};
 pub use query::{Answer, Ask, Documents, Evidence, Match, Near};
+pub use search_ahead::Sighting;
 pub use stats::{SegmentStats, Stats};
 
 /// A folder of documents that survive crashes, searched by distance or by score.
@@ -96,7 +96,7 @@ struct Shared {
     merging: Mutex<()>,
     /// The first sync that failed.
     failed: OnceLock<String>,
-    rent: rent::Rent,
+    compaction: compaction_trigger::CompactionTrigger,
     signals: Mutex<Signals>,
     signal: Condvar,
     stopping: AtomicBool,
@@ -126,7 +126,7 @@ struct State {
     /// Ascending by number.
     segments: Vec<Arc<Segment>>,
     /// Which ids those of its generation may have.
-    seen: Seen,
+    id_filters: IdFilters,
 }
 
 /// A memory table that is on its way to become a segment.
@@ -197,7 +197,7 @@ pub(crate) fn has_expired(expires: u32, now: u64) -> bool {
 
 /// What a mutex holds, also after a thread died: nothing here is left half done by a panic that matters
 /// more than going on.
-fn held<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
@@ -233,14 +233,14 @@ impl State {
             }
         }
         let mut maybe = Vec::new();
-        self.seen.each_maybe(hashes, |n| maybe.push(n));
+        self.id_filters.for_each_possible(hashes, |n| maybe.push(n));
         let (hashes_of_few, few): (Vec<u64>, Vec<Id<'_>>) =
             maybe.iter().map(|&n| (hashes[n], ids[n])).unzip();
         for (i, segment) in (0u32..).zip(&self.segments) {
             let mut found = |n: usize, rank| {
                 places[n].get_or_insert(Place::Segment(i, rank));
             };
-            if segment.seen_in == self.seen.generation() {
+            if segment.filtered_in == self.id_filters.generation() {
                 segment.find_many(&hashes_of_few, &few, |n, rank| found(maybe[n], rank))?;
             } else {
                 segment.find_many(hashes, ids, found)?;
@@ -251,14 +251,14 @@ impl State {
 
     /// Takes the segment of a memory table, whose ids the filter has. `table` documents are in such a table.
     fn push_flushed(&mut self, mut segment: Segment, filter: Arc<Filter>, table: u64) {
-        segment.seen_in = self.seen.generation();
-        self.seen.push(filter);
-        let seen = self.segments.iter().filter(|other| other.seen_in == segment.seen_in);
+        segment.filtered_in = self.id_filters.generation();
+        self.id_filters.push(filter);
+        let seen = self.segments.iter().filter(|other| other.filtered_in == segment.filtered_in);
         let documents: u64 = seen.map(|other| u64::from(other.documents)).sum();
         // Ids that come again and again fill filters, and segments do not grow with them.
-        if self.seen.added() > 2 * documents + 4 * table {
-            self.seen.clear();
-            segment.seen_in = UNSEEN;
+        if self.id_filters.added() > 2 * documents + 4 * table {
+            self.id_filters.clear();
+            segment.filtered_in = UNFILTERED;
         }
         self.push(segment);
     }
@@ -266,16 +266,16 @@ impl State {
     /// Takes a segment in the place of those that it was merged from.
     fn push_merged(&mut self, merged: Option<Segment>, old: &[Arc<Segment>]) {
         self.segments.retain(|segment| !old.iter().any(|old| old.number == segment.number));
-        let generation = self.seen.generation();
-        let is_seen = |segment: &Arc<Segment>| segment.seen_in == generation;
+        let generation = self.id_filters.generation();
+        let is_seen = |segment: &Arc<Segment>| segment.filtered_in == generation;
         // The tags of one segment tell as much as a filter.
         let stays = old.iter().all(is_seen) && !self.segments.is_empty();
         let are_needed = stays || self.segments.iter().any(is_seen);
         if !are_needed || is_planted(Bug::IdsForgotten) {
-            self.seen.clear();
+            self.id_filters.clear();
         }
         if let Some(mut segment) = merged {
-            segment.seen_in = if stays { self.seen.generation() } else { UNSEEN };
+            segment.filtered_in = if stays { self.id_filters.generation() } else { UNFILTERED };
             self.push(segment);
         }
     }
@@ -370,7 +370,7 @@ impl Shared {
 
     /// Refuses to go on when the folder was deleted, moved or replaced, or is read-only.
     fn check_folder(&self) -> Result<(), StoreError> {
-        let lock = held(&self.lock);
+        let lock = lock(&self.lock);
         lock.as_ref().map_or(Ok(()), |lock| lock.check()).map_err(|e| match e.kind() {
             std::io::ErrorKind::NotFound => StoreError::Displaced { path: self.dir.clone() },
             _ => StoreError::io(&self.dir, "write to", e),
@@ -586,7 +586,7 @@ impl Store {
         }
         shared.check_writable()?;
         shared.check_folder()?;
-        if let Some(error) = &held(&shared.signals).flush_error {
+        if let Some(error) = &lock(&shared.signals).flush_error {
             return Err(error.clone());
         }
         // Who writes right now looks by himself.
@@ -636,7 +636,7 @@ impl Store {
     }
 
     fn stop(&mut self) -> Result<(), StoreError> {
-        if held(&self.shared.lock).is_none() && self.threads.is_empty() {
+        if lock(&self.shared.lock).is_none() && self.threads.is_empty() {
             return Ok(());
         }
         self.shared.stop();
@@ -645,7 +645,7 @@ impl Store {
             let _ended = thread.join();
         }
         let noted = self.shared.note_log_lengths();
-        *held(&self.shared.lock) = None;
+        *lock(&self.shared.lock) = None;
         noted
     }
 }

@@ -29,7 +29,7 @@ pub struct Options {
     pub memory_text_bytes: u64,
     /// Bytes of the log after which the documents in memory become a segment.
     pub log_bytes: u64,
-    /// A segment is merged with smaller ones when they are together more than one in so many of it.
+    /// A segment is merged with smaller ones when together they have more than one in this many of its documents.
     pub ratio: u32,
     /// How urgent it is to make and merge segments.
     pub priority: Priority,
@@ -100,7 +100,7 @@ pub enum TextMemory {
     /// The store's own, as much as comparisons take at a time.
     #[default]
     Own,
-    /// The caller's, who lends so many bytes by estimate for comparisons of long texts, until the loan is dropped. The function may
+    /// The caller's memory. It lends the estimated bytes of a comparison of long texts until the loan is dropped. The function may
     /// wait: a thread that waits holds no other loan, and one that has its loan waits for no other.
     Lent(Arc<dyn Fn(usize) -> Loan + Send + Sync>),
 }
@@ -109,7 +109,7 @@ pub enum TextMemory {
 pub type Loan = Box<dyn std::any::Any + Send>;
 
 impl TextMemory {
-    /// Borrows so many bytes; `None` where the memory is the store's own.
+    /// Borrows this many bytes; `None` where the memory is the store's own.
     pub(crate) fn borrow(&self, bytes: usize) -> Option<Loan> {
         match self {
             TextMemory::Own => None,

@@ -45,7 +45,7 @@ const NO_SLOT: u32 = u32::MAX;
 const SHARE: u64 = 8;
 
 impl Pending {
-    /// Of a group of so many operations.
+    /// For a group of this many operations.
     pub(super) fn new(expected: usize) -> Pending {
         Pending { table: None, expected: u32::try_from(expected).unwrap_or(u32::MAX) }
     }
@@ -135,7 +135,7 @@ impl Table {
     ) {
         let Table { memory, candidates, .. } = self;
         candidates.clear();
-        // Where keys are shared by so many that comparing all costs less, all are compared.
+        // If hot keys make the look-up cost more than comparing all documents, all are compared.
         if memory.candidates(keys, Most::at_all(u64::from(memory.len()) / SHARE), candidates) {
             candidates.clear();
             candidates.extend(0..memory.len());

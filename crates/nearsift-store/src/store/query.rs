@@ -9,7 +9,7 @@ use nearsift::sketch::join::each_near;
 use nearsift::sketch::{Keys, Score, Sketch, WORDS};
 
 use super::kept::{Detached, most_compared};
-use super::{Frozen, Place, Shared, State, Store, has_expired, held};
+use super::{Frozen, Place, Shared, State, Store, has_expired, lock};
 use crate::StoreError;
 use crate::cancel::Cancellation;
 use crate::document::{Content, Document, Id, Metadata, OwnId, StoredValue, read_record};
@@ -18,29 +18,30 @@ use crate::schema::{IdKind, Kind, Schema};
 use crate::segment::{Most, Segment};
 use crate::text::{Comparer, TextScore, Tools};
 
-/// Values that are searched at a time, and searches of segments: with more of them, what was fetched for the first is gone
-/// from the near caches before it is used.
+/// The most values that are searched together. With more, the memory prefetched for the first is evicted from the caches before it is
+/// used.
 const TOGETHER: usize = 8;
+/// The most searches of segments that run together, for the same reason.
 const SEARCHES: usize = 32;
 
-/// Documents that are described before it is asked again whether the answer is wanted: each may take a read of the disk.
+/// Documents that are described between two checks of the cancellation. Each may take a read of the disk.
 const BETWEEN_CHECKS: usize = 64;
 
-/// How near a document is, or must be, by what the store holds.
+/// How near a document is, or must be, in the measure of the store.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Near {
-    /// The Hamming distance of fingerprints, in bits; inclusive where it is asked.
+    /// The Hamming distance of fingerprints, in bits. As a limit: the largest distance, inclusive.
     Distance(u32),
-    /// The score of sketches; inclusive where it is asked.
+    /// The score of sketches. As a limit: the least score, inclusive.
     Score(Score),
-    /// The score of texts, where the store keeps them; inclusive where it is asked.
+    /// The score of texts, if the store keeps texts. As a limit: the least score, inclusive.
     Text(TextScore),
 }
 
-/// What an answer rests on that says how near documents are.
+/// The evidence that documents are near.
 ///
-/// Fingerprints and sketches are made by public recipes without a secret, so that whoever writes documents can make one whose
-/// fingerprint or sketch is near that of another text: what must not be forged takes a comparison of the texts.
+/// Fingerprints and sketches are computed by public recipes without a secret. So the author of a document can forge one whose fingerprint or
+/// sketch is near that of another text. Only a comparison of texts resists forgery.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Evidence {
     /// Fingerprints alone.
@@ -63,7 +64,7 @@ impl Evidence {
 }
 
 impl Store {
-    /// What the store's answers rest on.
+    /// The evidence of the store's answers.
     pub fn evidence(&self) -> Evidence {
         let schema = &self.shared.schema;
         match schema.texts {
@@ -75,7 +76,7 @@ impl Store {
 }
 
 impl Near {
-    /// What was compared.
+    /// The evidence of this measure.
     pub fn evidence(self) -> Evidence {
         match self {
             Near::Distance(_) => Evidence::Fingerprint,
@@ -84,7 +85,7 @@ impl Near {
         }
     }
 
-    /// Smaller is nearer.
+    /// A rank to sort by: smaller is nearer.
     pub(super) fn rank(self) -> u32 {
         match self {
             Near::Distance(distance) => distance,
@@ -93,7 +94,7 @@ impl Near {
         }
     }
 
-    /// What a store was created for; where it keeps texts, what is worth a look at them.
+    /// The limit of a store of this kind. Where it keeps texts, documents within the limit have their texts compared.
     pub(super) fn limit(kind: Kind) -> Near {
         match kind {
             Kind::Fingerprints { max_distance, .. } => Near::Distance(max_distance),
@@ -101,7 +102,7 @@ impl Near {
         }
     }
 
-    /// How near two values are; `None` of sketches that share no key.
+    /// How near two values are; `None` if they are sketches that share no key.
     pub(super) fn between(
         a: &[u64],
         a_keys: Option<&Keys>,
@@ -117,15 +118,15 @@ impl Near {
     }
 }
 
-/// What is asked of a query.
+/// The limits of a query.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Ask {
-    /// How near documents must be, or `None` for what the store was created for. Of a store that keeps texts a distance or a score of
-    /// sketches says which documents are worth a look at their texts, which decide.
+    /// How near documents must be, or `None` for the limit of the store. In a store that keeps texts, a distance or a score of sketches
+    /// chooses the documents whose texts are compared; the texts decide.
     pub near: Option<Near>,
-    /// The most documents: of equally near ones those with the least ids. `None` for all.
+    /// The most documents in the answer, or `None` for all. Among equally near documents, those with the least ids.
     pub limit: Option<usize>,
-    /// How many documents the query may be compared with.
+    /// The most documents that the query is compared with.
     pub budget: Budget,
 }
 
@@ -140,32 +141,32 @@ impl Ask {
         Ask { near: Some(Near::Score(min_score)), ..Ask::default() }
     }
 
-    /// The same with so many documents at most.
+    /// The same query with at most `limit` documents in the answer.
     #[must_use]
     pub fn limit(self, limit: usize) -> Ask {
         Ask { limit: Some(limit), ..self }
     }
 }
 
-/// A document that is near.
+/// A near document of an answer.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Match {
-    /// What it is called.
+    /// Its id.
     pub id: OwnId,
     /// How near it is.
     pub near: Near,
-    /// What is known of it.
+    /// Its metadata.
     pub metadata: Metadata,
 }
 
-/// What a query found.
+/// The answer to a query.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Answer {
-    /// The nearest first; of equally near ones by ascending id.
+    /// The near documents: the nearest first, equally near ones by ascending id.
     pub matches: Vec<Match>,
-    /// Whether the budget ended the query before it was answered in full.
+    /// Whether the budget ended the query, so that near documents may be missing.
     pub truncated: bool,
-    /// What it cost.
+    /// The work of the query.
     pub work: Work,
 }
 
@@ -219,10 +220,12 @@ impl Store {
     /// [`StoreError::Damaged`] when an id that was found is not what was written.
     ///
     /// # Complexity
-    /// Of fingerprints a search of the index of each segment and of the memory tables; of sketches a look for each of 32 keys there,
-    /// and a comparison for each document that shares one, up to the budget. Beside that *m* log *m* for *m* near documents,
-    /// and a read of the disk for each that is told and for each that is as near as the last one told. Where texts are kept, the texts of
-    /// the nearest *n* by value are read and compared, 32 MiB of them at most: 64 and twice the limit, or all without one.
+    /// - Fingerprints: a search of the index of each segment and of the memory tables.
+    /// - Sketches: a look-up of each of 32 keys there, and a comparison for each document that shares one, up to the budget.
+    /// - Then *m* log *m* for *m* near documents, and a read of the disk for each document of the answer and for each that is as near as the
+    ///   last one.
+    /// - Where texts are kept, the nearest documents by value have their texts read and compared: 64 and twice the limit, or all without a
+    ///   limit, but at most 32 MiB of texts.
     pub fn query<'c>(
         &self,
         content: impl Into<Content<'c>>,
@@ -231,14 +234,15 @@ impl Store {
         self.query_unless(content, ask, Cancellation::NEVER)
     }
 
-    /// [`query`](Store::query) that ends early when its answer is not wanted any more.
+    /// [`query`](Store::query) that can be cancelled.
     ///
     /// # Errors
-    /// As [`query`](Store::query), and [`StoreError::Cancelled`].
+    /// - [`StoreError::Invalid`] or [`StoreError::Search`]: the value or the limits do not fit the store.
+    /// - [`StoreError::Damaged`]: an id found is not what was written.
+    /// - [`StoreError::Cancelled`]: it was cancelled.
     ///
     /// # Complexity
-    /// As [`query`](Store::query). From when it is cancelled it takes the search of one segment at most, or the
-    /// description of 64 documents.
+    /// That of [`query`](Store::query). After a cancellation it ends within the search of one segment, or the description of 64 documents.
     pub fn query_unless<'c>(
         &self,
         content: impl Into<Content<'c>>,
@@ -250,21 +254,21 @@ impl Store {
         content.check(&shared.schema)?;
         let mut answer = [Answer::default()];
         shared.answer(&mut [Search::of(content)], ask, &mut answer, cancellation)?;
-        shared.ask_to_merge_if_paid();
+        shared.merge_if_due();
         let [answer] = answer;
         Ok(answer)
     }
 
-    /// The documents that are near each of some values, as [`query`](Store::query) finds them one by one. Of fingerprints several
-    /// are searched at a time, so that the memory which one waits for is fetched while others are compared: up to a third more a second.
+    /// The documents that are near each of several values. The answers are those of [`query`](Store::query). Several fingerprints are
+    /// searched together, so that their memory accesses overlap: up to a third more queries a second.
     ///
-    /// What is written meanwhile is found by later values, perhaps, and not by earlier ones.
+    /// A document written meanwhile may be in the answers to later values and not in those to earlier ones.
     ///
     /// # Errors
-    /// As [`query`](Store::query), of the first value that cannot be answered.
+    /// The error of [`query`](Store::query) for the first value that has one.
     ///
     /// # Complexity
-    /// As [`query`](Store::query), for each value.
+    /// That of [`query`](Store::query) for each value.
     pub fn query_many<'c, C>(&self, contents: &'c [C], ask: &Ask) -> Result<Vec<Answer>, StoreError>
     where
         &'c C: Into<Content<'c>>,
@@ -281,17 +285,17 @@ impl Store {
             searches.extend(contents.iter().map(|&content| Search::of(content)));
             shared.answer(&mut searches, ask, answers, Cancellation::NEVER)?;
         }
-        shared.ask_to_merge_if_paid();
+        shared.merge_if_due();
         Ok(answers)
     }
 
     /// The document with an id.
     ///
     /// # Errors
-    /// [`StoreError::Id`]: the id is not of this store's; [`StoreError::Damaged`].
+    /// [`StoreError::Id`]: the id is not of the store's kind. [`StoreError::Damaged`]: the disk has other bytes than were written.
     ///
     /// # Complexity
-    /// A look for the id in the memory tables and in each segment, and two reads of the disk.
+    /// A look-up of the id in the memory tables and in each segment, and two reads of the disk.
     pub fn get(&self, id: Id<'_>) -> Result<Option<Document>, StoreError> {
         let shared = &*self.shared;
         id.check(&shared.schema)?;
@@ -308,13 +312,13 @@ impl Store {
         }
     }
 
-    /// The text of the document with an id, normalised as it is kept; `None` where there is no such document, or the store keeps no texts.
+    /// The normalised text of the document with an id; `None` if there is no such document or the store keeps no texts.
     ///
     /// # Errors
-    /// As [`get`](Store::get).
+    /// [`StoreError::Id`]: the id is not of the store's kind. [`StoreError::Damaged`]: the disk has other bytes than were written.
     ///
     /// # Complexity
-    /// As [`get`](Store::get), and linear in the text's bytes.
+    /// That of [`get`](Store::get), and linear in the text's bytes.
     pub fn text(&self, id: Id<'_>) -> Result<Option<String>, StoreError> {
         let shared = &*self.shared;
         id.check(&shared.schema)?;
@@ -332,10 +336,11 @@ impl Store {
         text.map(Some).ok_or_else(|| state.text_is_damaged(&shared.dir, place))
     }
 
-    /// All documents as they are when this is called, in an order that the operations alone decide.
+    /// All documents at the time of the call. Their order depends only on the operations.
     ///
     /// # Complexity
-    /// Linear in the documents: segments are read as the documents are taken. Memory: the documents that are in no segment yet, and a bit for each that is.
+    /// Linear in the documents; segments are read as the iterator advances. Memory: the documents in memory tables, and a bit for each document
+    /// in a segment.
     pub fn documents(&self) -> Documents {
         let shared = &*self.shared;
         let state = shared.state();
@@ -367,11 +372,11 @@ fn near_of(asked: Near, rank: u32) -> Near {
     }
 }
 
-/// A value that is searched, and what was found so far.
+/// The search for one value, with its hits so far.
 pub(super) struct Search<'a> {
     words: &'a [u64],
     keys: Option<&'a Keys>,
-    /// The packed text, of no bytes where texts are not kept.
+    /// The packed text; empty if the store keeps no texts.
     text: &'a [u8],
     pub(super) found: Found,
 }
@@ -388,14 +393,21 @@ impl<'a> Search<'a> {
     }
 }
 
-/// What is searched for, and what texts must score, where they are kept.
+/// The limit of a search, and the least score of texts if the store keeps texts.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Wanted {
     pub(super) near: Near,
     pub(super) least: Option<TextScore>,
 }
 
-/// What is looked for, and for how long.
+/// The state of the store that a decision rests on, and the time in milliseconds at which documents have expired or not.
+#[derive(Clone, Copy)]
+pub(super) struct At<'a> {
+    pub(super) state: &'a State,
+    pub(super) now: u64,
+}
+
+/// The limits of a search.
 #[derive(Clone, Copy)]
 pub(super) struct Bounds<'a> {
     pub(super) near: Near,
@@ -444,7 +456,10 @@ impl Shared {
         Ok(())
     }
 
-    /// What is searched for, and what texts must score, where they are kept.
+    /// The limit of a search, and the least score of texts if the store keeps texts.
+    ///
+    /// # Errors
+    /// [`StoreError::Invalid`]: a score of texts was asked of a store without texts.
     pub(super) fn wanted(&self, asked: Option<Near>) -> Result<Wanted, StoreError> {
         let limit = Near::limit(self.schema.kind);
         match (self.schema.texts, asked) {
@@ -457,32 +472,30 @@ impl Shared {
         }
     }
 
-    /// What compares texts, with the memory of what was compared before.
+    /// Takes tools that compare texts, with their memory.
     pub(super) fn tools(&self) -> Tools {
-        let idle = held(&self.tools).pop();
+        let idle = lock(&self.tools).pop();
         idle.unwrap_or_else(|| Tools::new(self.options.text_memory.clone()))
     }
 
-    /// Keeps that memory for the next one.
+    /// Keeps the tools for the next comparison.
     pub(super) fn give_back(&self, tools: Tools) {
         if tools.are_kept() {
-            held(&self.tools).push(tools);
+            lock(&self.tools).push(tools);
         }
     }
 
-    /// The nearest document that is not about to be replaced; of equally near ones that with the least id. Where texts are kept
-    /// they decide, and [`Near::Text`] is told.
+    /// The nearest document that is not about to be replaced; among equally near ones the one with the least id. If the store keeps texts,
+    /// their score decides, and the result is [`Near::Text`].
     ///
     /// # Complexity
     /// Beside the search: the ids of the documents that are as near as the nearest are read, and those of documents that
     /// are replaced.
     pub(super) fn nearest(
         &self,
-        state: &State,
-        words: &[u64],
-        keys: Option<&Keys>,
+        At { state, now }: At<'_>,
+        (words, keys): (&[u64], Option<&Keys>),
         comparer: Option<&mut Comparer<'_>>,
-        now: u64,
         is_replaced: &dyn Fn(&OwnId) -> bool,
     ) -> Result<Option<(Near, OwnId)>, StoreError> {
         let mut search = [Search::new(words, keys)];
@@ -509,7 +522,7 @@ impl Shared {
         Ok(None)
     }
 
-    /// Where the documents are that are near values, were not removed and have not expired.
+    /// Finds the places of the documents that are near the values, were not removed and have not expired.
     pub(super) fn search(
         &self,
         state: &State,
@@ -522,15 +535,15 @@ impl Shared {
                     let beyond = index::SearchError::DistanceBeyondIndex { asked, max_distance };
                     return Err(beyond.into());
                 }
-                self.rent.pay_for(searches.len(), state.segments.len());
-                let mut scratches = held(&self.scratches).pop().unwrap_or_default();
+                self.compaction.pay_for(searches.len(), state.segments.len());
+                let mut scratches = lock(&self.scratches).pop().unwrap_or_default();
                 let by_distance = ByDistance { state, now, asked, budget, cancellation };
                 let searched = by_distance.run(searches, &mut scratches);
-                held(&self.scratches).push(scratches);
+                lock(&self.scratches).push(scratches);
                 searched
             }
             (Kind::Sketches { .. }, Near::Score(least)) => {
-                self.rent.pay_for(searches.len(), state.segments.len());
+                self.compaction.pay_for(searches.len(), state.segments.len());
                 for search in searches {
                     let Some(keys) = search.keys else { continue };
                     let mut by = ByScore::new(state, search.words, keys, least, budget, now);
@@ -561,7 +574,7 @@ struct ByDistance<'a> {
     cancellation: Cancellation<'a>,
 }
 
-/// What one search needs of memory, in the memory tables and in each segment.
+/// The memory of one search, in the memory tables and in each segment.
 #[derive(Debug, Default)]
 pub(super) struct Scratches {
     active: Scratch,
@@ -570,8 +583,7 @@ pub(super) struct Scratches {
 }
 
 impl ByDistance<'_> {
-    /// Each step is done in all tables and for all values before the next one, so that the memory which they wait for is
-    /// fetched at the same time.
+    /// Runs each step in all tables and for all values before the next step, so that their memory accesses overlap.
     fn run(
         &self,
         searches: &mut [Search<'_>],
@@ -655,7 +667,7 @@ impl ByDistance<'_> {
         Ok(())
     }
 
-    /// What is asked of the next table, with what is left of the budget.
+    /// The limits for the next table, with the rest of the budget.
     fn ask(&self, until_now: &Outcome) -> index::Ask {
         let budget = match self.budget {
             Budget::Unlimited => Budget::Unlimited,
@@ -667,12 +679,11 @@ impl ByDistance<'_> {
     }
 }
 
-/// Sketches that are filed by their keys: a memory table, or a segment.
-pub(super) trait Filed {
+/// Sketches in tables by their keys: a memory table, or a segment.
+pub(super) trait KeyTables {
     fn documents(&self) -> u32;
 
-    /// Appends the numbers of documents that share a key, the same one perhaps more than once, as many as `most` says, and
-    /// tells whether there are more.
+    /// Appends the numbers of documents that share a key, up to `most`; a document may come several times. Returns whether there are more.
     fn candidates(&self, keys: &Keys, most: Most, to: &mut Vec<u32>) -> bool;
 
     /// All sketches, by number.
@@ -681,7 +692,7 @@ pub(super) trait Filed {
     fn is_live(&self, number: u32, now: u64) -> bool;
 }
 
-impl Filed for Memory {
+impl KeyTables for Memory {
     fn documents(&self) -> u32 {
         self.len()
     }
@@ -699,7 +710,7 @@ impl Filed for Memory {
     }
 }
 
-impl Filed for Segment {
+impl KeyTables for Segment {
     fn documents(&self) -> u32 {
         self.documents
     }
@@ -717,7 +728,7 @@ impl Filed for Segment {
     }
 }
 
-/// A search for sketches, which goes from table to table.
+/// A search for sketches, one table after another.
 pub(super) struct ByScore<'a> {
     query: Sketch,
     keys: &'a Keys,
@@ -748,24 +759,24 @@ impl<'a> ByScore<'a> {
         }
     }
 
-    pub(super) fn look_in(&mut self, filed: &impl Filed, place: impl Fn(u32) -> Place) {
+    pub(super) fn look_in(&mut self, tables: &impl KeyTables, place: impl Fn(u32) -> Place) {
         self.candidates.clear();
-        let most = self.shares.next(filed.documents());
-        self.found.outcome.truncated |= filed.candidates(self.keys, most, &mut self.candidates);
+        let most = self.shares.next(tables.documents());
+        self.found.outcome.truncated |= tables.candidates(self.keys, most, &mut self.candidates);
         self.shares.used(most, self.candidates.len() as u64);
         self.found.outcome.work.candidates += self.candidates.len() as u64;
         self.found.outcome.work.probes += nearsift::sketch::KEYS as u64;
         let first = self.found.hits.len();
         let ByScore { candidates, found: Found { hits, .. }, now, .. } = self;
-        each_near(&self.query, self.least, filed.sketches(), candidates, &mut |number, score| {
-            if filed.is_live(number, *now) {
+        each_near(&self.query, self.least, tables.sketches(), candidates, &mut |number, score| {
+            if tables.is_live(number, *now) {
                 hits.push((Near::Score(score).rank(), place(number)));
             }
         });
         once_each(hits, first);
     }
 
-    /// Looks in what is not written to any more.
+    /// Searches the frozen table and the segments.
     pub(super) fn look_in_old(
         &mut self,
         frozen: Option<&Frozen>,
@@ -783,11 +794,11 @@ impl<'a> ByScore<'a> {
     }
 }
 
-/// A budget that is divided among memory and segments by their documents; what one of them does not use is for
-/// those after it. What a crowd takes beyond it is divided among none: it may stand anywhere.
+/// A budget that is divided among memory tables and segments by their documents. What one table does not use is left to those after it. The
+/// additional budget for hot keys is not divided, for a hot key may be in any table.
 struct Shares {
     left: u64,
-    crowd_left: u64,
+    hot_left: u64,
     documents: u64,
 }
 
@@ -797,13 +808,13 @@ impl Shares {
         let segments: u64 = state.segments.iter().map(|segment| u64::from(segment.documents)).sum();
         let documents = u64::from(state.active.len()) + u64::from(frozen) + segments;
         let left = budget.limit();
-        Shares { left, crowd_left: Most::in_crowds(left), documents }
+        Shares { left, hot_left: Most::for_hot_keys(left), documents }
     }
 
-    /// What the next one may compare, which has so many documents.
+    /// The budget of the next table, which has `documents` documents.
     fn next(&mut self, documents: u32) -> Most {
         let usual = self.share(documents);
-        Most { usual, in_crowd: self.crowd_left.max(usual) }
+        Most { usual, hot: self.hot_left.max(usual) }
     }
 
     fn share(&mut self, documents: u32) -> u64 {
@@ -821,13 +832,13 @@ impl Shares {
     fn used(&mut self, most: Most, candidates: u64) {
         if self.left != u64::MAX {
             self.left -= candidates.min(most.usual);
-            self.crowd_left -= candidates.saturating_sub(most.usual).min(self.crowd_left);
+            self.hot_left -= candidates.saturating_sub(most.usual).min(self.hot_left);
         }
     }
 }
 
-/// Leaves each of the last hits in once: a document is a candidate by each key that it shares. Nearly all candidates
-/// share one key and are no hits, so that sorting the hits costs less than sorting the candidates.
+/// Removes repeats from the hits from `first` on: a document is a candidate once for each key that it shares. Nearly all candidates share one
+/// key and are no hits, so sorting the hits costs less than sorting the candidates.
 fn once_each(hits: &mut Vec<Hit>, first: usize) {
     let number = |hit: &Hit| match hit.1 {
         Place::Active(slot) | Place::Frozen(slot) | Place::Segment(_, slot) => slot,
@@ -864,7 +875,7 @@ impl State {
     }
 }
 
-/// A document's id and metadata, of what is not written to any more.
+/// The id and metadata of a document in the frozen table or in a segment.
 pub(super) fn describe_old(
     frozen: Option<&Frozen>,
     segments: &[Arc<Segment>],
@@ -902,7 +913,7 @@ fn describe(segment: &Segment, rank: u32) -> Result<(OwnId, Metadata), StoreErro
 pub struct Documents {
     schema: Arc<Schema>,
     now: u64,
-    /// Segments that were not read yet, with their removed documents.
+    /// Segments that were not read to the end, with bitmaps of their removed documents.
     segments: VecDeque<(Arc<Segment>, Vec<u64>)>,
     /// The next rank of the first of them.
     next: u32,

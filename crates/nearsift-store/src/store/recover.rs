@@ -3,16 +3,16 @@
 use std::path::Path;
 use std::sync::{Arc, OnceLock};
 
-use super::rent::Rent;
+use super::compaction_trigger::CompactionTrigger;
 use super::{Access, Options, Recovery, Shared, Signals, State, Structure, Writer, commit};
 use crate::StoreError;
 use crate::disk::{Disk, Lock};
+use crate::id_filter::IdFilters;
 use crate::log::{Log, LogContents, LogIdentity, Tail};
 use crate::manifest::{self, Manifest, Name};
 use crate::memory::Memory;
 use crate::schema::{Schema, Settings};
 use crate::sealed::{Identity, Role};
-use crate::seen::Seen;
 use crate::segment::{self, Segment};
 use crate::sync::atomic::{AtomicBool, AtomicU64};
 use crate::sync::{Condvar, Mutex, RwLock, thread};
@@ -75,7 +75,7 @@ pub(super) fn open(dir: &Path, options: Options) -> Result<Shared, StoreError> {
     remove_strays(&*options.disk, dir, &opened.manifest, log.identity.number)?;
     let writer = Writer { log, frame: Vec::new() };
     let shared = shared(dir, options, opened, Some(writer));
-    *super::held(&shared.lock) = Some(lock);
+    *super::lock(&shared.lock) = Some(lock);
     Ok(shared)
 }
 
@@ -114,7 +114,7 @@ fn shared(dir: &Path, options: Options, opened: Opened, writer: Option<Writer>) 
         flushing: Mutex::new(()),
         merging: Mutex::new(()),
         failed: OnceLock::new(),
-        rent: Rent::default(),
+        compaction: CompactionTrigger::default(),
         // Segments may be due to be merged since before.
         signals: Mutex::new(Signals { merge: true, ..Signals::default() }),
         signal: Condvar::new(),
@@ -148,7 +148,8 @@ fn open_files(dir: &Path, options: &Options, manifest: Manifest) -> Result<Opene
         segments.push(Arc::new(open_segment(disk, dir, &schema, entry)?));
     }
     let active = Memory::new(&schema, options.memory_documents(&schema))?;
-    let mut state = State { active, tables: 0, frozen: None, segments, seen: Seen::default() };
+    let mut state =
+        State { active, tables: 0, frozen: None, segments, id_filters: IdFilters::default() };
     let logs = Logs::read(disk, dir, &manifest)?;
     let mut recovery = Recovery::default();
     for (i, ((number, contents), tail)) in logs.logs.iter().zip(logs.tails()).enumerate() {

@@ -1,6 +1,6 @@
 //! How large a store is, and what it is made of.
 
-use super::{Store, held};
+use super::{Store, lock};
 
 /// How large a store is, and what it is made of.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -55,7 +55,7 @@ impl Store {
     pub fn stats(&self) -> Stats {
         let shared = &*self.shared;
         let at_work = self.is_at_work();
-        let log_bytes = held(&shared.writer).as_ref().map_or(0, |writer| writer.log.len());
+        let log_bytes = lock(&shared.writer).as_ref().map_or(0, |writer| writer.log.len());
         let state = shared.state();
         let segments: Vec<SegmentStats> = state
             .segments
@@ -71,7 +71,7 @@ impl Store {
             })
             .collect();
         let memories = || state.frozen.iter().map(|f| &*f.memory).chain([&state.active]);
-        let spare = held(&shared.spare).as_ref().map_or(0, crate::memory::Memory::bytes);
+        let spare = lock(&shared.spare).as_ref().map_or(0, crate::memory::Memory::bytes);
         let fresh = memories().map(crate::memory::Memory::live).sum();
         let live: u64 = state.segments.iter().map(|segment| segment.live()).sum();
         Stats {
@@ -82,7 +82,7 @@ impl Store {
             disk_bytes: segments.iter().map(|segment| segment.disk_bytes).sum(),
             memory_bytes: segments.iter().map(|segment| segment.memory_bytes).sum::<u64>()
                 + memories().map(crate::memory::Memory::bytes).sum::<u64>()
-                + state.seen.bytes()
+                + state.id_filters.bytes()
                 + spare,
             segments,
             replayed_operations: shared.recovery.replayed,
@@ -94,7 +94,7 @@ impl Store {
     fn is_at_work(&self) -> bool {
         let shared = &*self.shared;
         let is_asked = {
-            let signals = held(&shared.signals);
+            let signals = lock(&shared.signals);
             signals.flush || signals.merge
         };
         is_asked || shared.state().frozen.is_some() || shared.merging.try_lock().is_err()

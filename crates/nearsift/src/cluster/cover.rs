@@ -8,7 +8,7 @@ use super::majority::{Accepted, Capped, Groups, Link, Linked, ordered};
 use super::{Judge, KeepOrder};
 use crate::threads::in_pool;
 
-/// After so many refusals the judge is asked no more about a document: only links place it. So a group that
+/// After this many refusals the judge is not called again for a document: only links place it. So a group that
 /// falls into very many parts takes linear time.
 pub(super) const REFUSALS: u32 = 16;
 

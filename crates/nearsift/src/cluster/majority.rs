@@ -167,7 +167,7 @@ fn group<J: Judge>(
     keep.check_covers(documents);
     let mut links = distinct(links);
     let neighbours = Neighbours::of(documents, &links);
-    tell_components(documents, &mut links);
+    set_components(documents, &mut links);
     let order =
         |Linked { component, link }: &Linked| (*component, Reverse(link.strength), link.a, link.b);
     sort_by_key(&mut links, order);
@@ -219,13 +219,13 @@ pub(super) fn ordered(a: u32, b: u32) -> (u32, u32) {
 
 /// A link among those of its connected component.
 pub(super) struct Linked {
-    /// A document that stands for the component, once that is told.
+    /// The representative of the component, once it is known.
     component: u32,
     pub link: Link,
 }
 
-/// Tells the components of links among so many documents.
-fn tell_components(documents: usize, links: &mut [Linked]) {
+/// Sets the component of each link among `documents` documents.
+fn set_components(documents: usize, links: &mut [Linked]) {
     let mut components = Components::new(documents);
     links.iter().for_each(|linked| components.link(linked.link.a, linked.link.b));
     links.iter_mut().for_each(|linked| linked.component = components.root(linked.link.a));

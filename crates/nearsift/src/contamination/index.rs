@@ -60,14 +60,14 @@ pub(super) struct Text {
     source: Range<usize>,
 }
 
-/// What a text can be found by.
+/// How a text can be found.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Reach {
     /// A passage of its own.
     Alone,
     /// A passage beside another field of the same item.
     InCompany,
-    /// Nothing: it weighs too little.
+    /// Not at all: it weighs too little.
     Never,
 }
 
@@ -114,7 +114,7 @@ impl IndexBuilder {
         Ok(item)
     }
 
-    /// Bytes of memory that [`build`](IndexBuilder::build) takes at the most.
+    /// The most bytes of memory that [`build`](IndexBuilder::build) takes.
     pub fn bytes(&self) -> u64 {
         // The grams twice, once as they are sorted and once as they are looked for, and six columns of tokens.
         let grams = self.grams.len() * (2 * size_of::<(u64, u32, u32)>() + 48);
@@ -172,14 +172,14 @@ impl IndexBuilder {
         Ok(Some(number))
     }
 
-    /// What texts of the same tokens share.
+    /// A hash of the tokens. Texts with the same tokens have the same key.
     fn key(&self) -> u128 {
         let mut hasher = Xxh3Default::new();
         self.tokens.each_prefix(|prefix| hasher.update(&prefix.to_le_bytes()));
         hasher.digest128()
     }
 
-    /// The index of what was collected.
+    /// Builds the index of all items.
     ///
     /// # Errors
     /// [`ContaminationError::TooMuch`] from 2^32 grams on.
@@ -195,46 +195,9 @@ impl IndexBuilder {
         }
         grams.sort_unstable();
         members.sort_unstable();
-        // For every place the least number of texts that share a gram over it; 0 where no gram tells.
-        let mut shared = vec![0_u32; weights.len()];
-        let mut firsts = vec![NONE; weights.len()];
-        let mut nexts = vec![NONE; weights.len()];
-        let mut common_grams = 0_u64;
-        for same in grams.chunk_by(|a, b| a.0 == b.0) {
-            let count = same.chunk_by(|a, b| a.1 == b.1).count() as u32;
-            if count > rule.max_texts {
-                common_grams += 1;
-                continue;
-            }
-            for own in same.chunk_by(|a, b| a.1 == b.1) {
-                let start = texts[own[0].1 as usize].start;
-                for (i, &(_, _, at)) in own.iter().enumerate() {
-                    let at = start + at as usize;
-                    firsts[at] = own[0].2;
-                    nexts[at] = own.get(i + 1).map_or(NONE, |next| next.2);
-                    for place in &mut shared[at..at + usize::from(lens[at])] {
-                        *place = if *place == 0 { count } else { count.min(*place) };
-                    }
-                }
-            }
-        }
+        let places = Places::of(&grams, &texts, &lens, rule.max_texts);
         for text in &mut texts {
-            let own = text.start..text.start + text.tokens;
-            let is_whole = lens[own.clone()].iter().all(|&len| len == 0);
-            if !is_whole {
-                for (weight, &count) in weights[own.clone()].iter_mut().zip(&shared[own.clone()]) {
-                    *weight = match count {
-                        0 => 0,
-                        count => *weight * rule.shared_texts / count.max(rule.shared_texts),
-                    };
-                }
-            }
-            text.weight = weights[own].iter().map(|&w| u64::from(w)).sum();
-            text.reach = match (text.weight >= rule.least_weight(), is_whole) {
-                (true, _) => Reach::Alone,
-                (false, true) => Reach::Never,
-                (false, false) => Reach::InCompany,
-            };
+            text.weigh(&mut weights, &lens, &places.shared, &rule);
         }
         let of_text = starts(texts.len(), members.iter().map(|(text, _)| *text));
         let members: Vec<Member> = members.into_iter().map(|(_, member)| member).collect();
@@ -247,8 +210,8 @@ impl IndexBuilder {
             weights,
             units,
             lens,
-            firsts,
-            nexts,
+            firsts: places.firsts,
+            nexts: places.nexts,
             of_text,
             members,
             of_item,
@@ -258,11 +221,77 @@ impl IndexBuilder {
             wholes: HashFilter::new(&[]),
             window: 0,
             empty: self.empty,
-            common_grams,
+            common_grams: places.common_grams,
         };
         index.leave_out_hopeless();
         index.fill_grams(&grams);
         Ok(index)
+    }
+}
+
+/// What the grams of all texts say about each place, a token of a text.
+struct Places {
+    /// The least number of texts that share a gram over the place; 0 where every gram is common.
+    shared: Vec<u32>,
+    /// The first place in the text of the gram that begins here; [`NONE`] if no gram does or it is common.
+    firsts: Vec<u32>,
+    /// The next place in the text of the gram that begins here, or [`NONE`].
+    nexts: Vec<u32>,
+    /// The number of different grams that more texts have than `max_texts`.
+    common_grams: u64,
+}
+
+impl Places {
+    /// The places of some texts, given their sorted grams (hash, text, token) and the lengths of the grams that begin at each token.
+    fn of(grams: &[(u64, u32, u32)], texts: &[Text], lens: &[u8], max_texts: u32) -> Places {
+        let none = vec![NONE; lens.len()];
+        let mut places = Places {
+            shared: vec![0; lens.len()],
+            firsts: none.clone(),
+            nexts: none,
+            common_grams: 0,
+        };
+        for same in grams.chunk_by(|a, b| a.0 == b.0) {
+            let count = same.chunk_by(|a, b| a.1 == b.1).count() as u32;
+            if count > max_texts {
+                places.common_grams += 1;
+                continue;
+            }
+            for own in same.chunk_by(|a, b| a.1 == b.1) {
+                let start = texts[own[0].1 as usize].start;
+                for (i, &(_, _, at)) in own.iter().enumerate() {
+                    let at = start + at as usize;
+                    places.firsts[at] = own[0].2;
+                    places.nexts[at] = own.get(i + 1).map_or(NONE, |next| next.2);
+                    for place in &mut places.shared[at..at + usize::from(lens[at])] {
+                        *place = if *place == 0 { count } else { count.min(*place) };
+                    }
+                }
+            }
+        }
+        places
+    }
+}
+
+impl Text {
+    /// Reduces the weights of tokens that other texts share, and sets the text's weight and reach.
+    fn weigh(&mut self, weights: &mut [u32], lens: &[u8], shared: &[u32], rule: &Rule) {
+        let own = self.start..self.start + self.tokens;
+        let is_whole = lens[own.clone()].iter().all(|&len| len == 0);
+        if !is_whole {
+            for (weight, &count) in weights[own.clone()].iter_mut().zip(&shared[own.clone()]) {
+                *weight = match count {
+                    0 => 0,
+                    count => *weight * rule.shared_texts / count.max(rule.shared_texts),
+                };
+            }
+        }
+        self.weight = weights[own].iter().map(|&w| u64::from(w)).sum();
+        self.reach = match (self.weight >= rule.least_weight(), is_whole) {
+            (true, _) => Reach::Alone,
+            (false, true) => Reach::Never,
+            (false, false) => Reach::InCompany,
+        };
     }
 }
 

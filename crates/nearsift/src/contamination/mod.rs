@@ -61,9 +61,9 @@ pub use search::{Hit, Located, Searcher};
 pub struct Rule {
     /// The least units of a gram, from 6 to 60: a word has 3, a letter of an unspaced script 2.
     pub gram_units: u32,
-    /// The most texts that a gram tells from others.
+    /// A gram in more texts than this is common: it identifies no text.
     pub max_texts: u32,
-    /// A gram of at most so many texts has its full weight; of more, so many parts of it as it has texts.
+    /// A gram in at most this many texts has its full weight. In `n` texts, more than these, it has `shared_texts / n` of its weight.
     pub shared_texts: u32,
     /// The least share of a text's weight in a window, from 0 to 1, inclusive.
     pub min_coverage: f64,

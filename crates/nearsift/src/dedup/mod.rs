@@ -36,7 +36,7 @@ pub use texts::{Dedup, DedupError, Deduplicated, RemovedText, dedup};
 
 use by_content::ByContent;
 
-use crate::cluster::{Capped, Clusters, Link, LinksAlone, MajorityLink};
+use crate::cluster::{Capped, Clusters, KeepOrder, Link, LinksAlone, MajorityLink};
 use crate::compare::score_of_distance;
 use crate::fingerprint::{Bits, Fingerprint, Fingerprints};
 pub use crate::join::Pair;
@@ -284,25 +284,8 @@ impl Corpus {
     ) -> Result<Found<'_>, JoinError> {
         let join = self.join(options)?;
         let keep = options.keep.order(&self.values);
-        // The best document of each fingerprint, or of each text without one, leads all that share it:
-        // groups are made of leaders, and the others follow theirs. So equal documents are never apart.
         let exact_groups = self.exact_groups();
-        let mut leader: Vec<u32> = (0..self.len() as u32).collect();
-        let first = |position: u32| self.fingerprinted[join.first_of(position) as usize] as usize;
-        for (&document, position) in self.fingerprinted.iter().zip(0..) {
-            let best = &mut leader[first(position)];
-            if keep.rank(document) < keep.rank(*best) {
-                *best = document;
-            }
-        }
-        for (&document, position) in self.fingerprinted.iter().zip(0..) {
-            // A first document comes before those that repeat it, and its leader is settled.
-            leader[document as usize] = leader[first(position)];
-        }
-        for group in &exact_groups {
-            let best = group.iter().copied().min_by_key(|&d| keep.rank(d)).unwrap_or(group[0]);
-            group.iter().for_each(|&document| leader[document as usize] = best);
-        }
+        let leader = self.leaders(&join, &exact_groups, &keep);
         let mut links: Vec<(u32, u32)> = Vec::new();
         let mut exact = exact_links(&exact_groups).into_iter().peekable();
         let ControlFlow::Continue(()) = join.for_each_link(|pair| {
@@ -326,31 +309,68 @@ impl Corpus {
                 groups.keeping(&stars)
             }
             Clustering::Majority => {
-                let distance = |a: u32, b: u32| {
-                    let both = self.fingerprint(a).zip(self.fingerprint(b));
-                    both.map_or(u32::MAX, |(a, b)| a.distance(&b))
-                };
-                let links = links.into_iter().map(|(a, b)| {
-                    let strength = u32::MAX - distance(a, b);
-                    Link { a, b, strength }
-                });
-                let order = ByContent::sorted_by_key(self.len(), |document| {
-                    self.fingerprint(document).map(|print| print.words().to_owned())
-                });
-                let rule = options.majority;
-                // The links are all pairs of different fingerprints: no judge knows of more.
-                let Ok(found) = order.group(&keep, |keep| {
-                    let links = links.map(|link| order.link(link));
-                    Clusters::by_majority(self.len(), links, rule, keep, || LinksAlone)
-                });
-                capped = found.capped;
-                found.clusters
+                let found = self.by_majority(links, options.majority, &keep);
+                capped = found.1;
+                found.0
             }
         };
         let clusters = leaders.following(&leader);
         let columns = Columns::Fingerprints(self);
         let copies = Copies::among(&self.text_keys);
         Ok(Found { columns, clusters, capped, judged: Vec::new(), copies })
+    }
+
+    /// The leader of each document: the best document with the same fingerprint, or with the same text if it has no fingerprint. Clusters
+    /// are made of leaders, and the other documents follow theirs. So equal documents are never apart.
+    fn leaders(
+        &self,
+        join: &SelfJoin<'_>,
+        exact_groups: &[Vec<u32>],
+        keep: &KeepOrder,
+    ) -> Vec<u32> {
+        let mut leader: Vec<u32> = (0..self.len() as u32).collect();
+        let first = |position: u32| self.fingerprinted[join.first_of(position) as usize] as usize;
+        for (&document, position) in self.fingerprinted.iter().zip(0..) {
+            let best = &mut leader[first(position)];
+            if keep.rank(document) < keep.rank(*best) {
+                *best = document;
+            }
+        }
+        for (&document, position) in self.fingerprinted.iter().zip(0..) {
+            // The first document of a fingerprint comes before its repeats, so its leader is final.
+            leader[document as usize] = leader[first(position)];
+        }
+        for group in exact_groups {
+            let best = group.iter().copied().min_by_key(|&d| keep.rank(d)).unwrap_or(group[0]);
+            group.iter().for_each(|&document| leader[document as usize] = best);
+        }
+        leader
+    }
+
+    /// Clusters leaders by majority. A link is stronger the smaller its distance.
+    fn by_majority(
+        &self,
+        links: Vec<(u32, u32)>,
+        rule: MajorityLink,
+        keep: &KeepOrder,
+    ) -> (Clusters, Capped) {
+        let distance = |a: u32, b: u32| {
+            let both = self.fingerprint(a).zip(self.fingerprint(b));
+            both.map_or(u32::MAX, |(a, b)| a.distance(&b))
+        };
+        let links = links.into_iter().map(|(a, b)| {
+            let strength = u32::MAX - distance(a, b);
+            Link { a, b, strength }
+        });
+        let order = ByContent::sorted_by_key(self.len(), |document| {
+            self.fingerprint(document).map(|print| print.words().to_owned())
+        });
+        // The links are all pairs of different fingerprints: a judge would know no others.
+        let Ok(found) = order.group(keep, |keep| {
+            let links = links.map(|link| order.link(link));
+            Clusters::by_majority(self.len(), links, rule, keep, || LinksAlone)
+        });
+        (found.clusters, found.capped)
     }
 
     fn join(&self, options: &Options) -> Result<SelfJoin<'_>, JoinError> {

@@ -169,7 +169,7 @@ impl SketchCorpus {
         &self.keys
     }
 
-    /// Gives up the keys of all documents so far, 128 bytes each: whoever has them elsewhere hands
+    /// Gives up the keys of all documents so far, 128 bytes each: a caller that has them elsewhere passes
     /// them to [`SketchCorpus::join_by`].
     pub fn release_keys(&mut self) {
         self.keys = KeyColumns::new();
@@ -315,15 +315,15 @@ impl SketchCorpus {
     /// the rule decides about the others. Every removed document has its representative's text, or the two are an accepted
     /// pair, or a judge accepted them.
     ///
-    /// `judges` makes judges, one for a thread of the rayon pool that this is called in. They are asked about
-    /// pairs of documents that were not accepted, where the rule wants to know; each of them is the first with its text.
-    /// Accepted pairs are of any documents, in any order, each once.
+    /// `judges` makes a judge for each thread of the current rayon pool. A judge scores pairs of documents that were not accepted, where the
+    /// clustering needs their strength. Each of the two documents is the first one with its text. `accepted` has each pair once, in any
+    /// order.
     ///
-    /// The groups depend on the pairs and the texts, not on the order of the documents; the keep policy says which stay, and
-    /// that may go by the order.
+    /// The groups depend on the pairs and the texts, not on the order of the documents. The keep policy chooses the documents that stay; some
+    /// policies use the order.
     ///
     /// # Errors
-    /// When a judge cannot judge.
+    /// The error of a judge.
     ///
     /// # Complexity
     /// O(n log n + pairs log pairs).
@@ -337,20 +337,8 @@ impl SketchCorpus {
             true => KeepOrder::first(self.len()),
             false => grouping.keep.order_of(&self.values),
         };
-        // The best document of each text leads all that share it: groups are made of leaders, and the
-        // others follow theirs. So equal documents are never apart.
         let (first, order) = self.texts();
-        let mut leader: Vec<u32> = (0..self.len() as u32).collect();
-        for document in 0..self.len() as u32 {
-            let best = &mut leader[first[document as usize] as usize];
-            if keep.rank(document) < keep.rank(*best) {
-                *best = document;
-            }
-        }
-        for document in 0..self.len() {
-            // A first document comes before those that repeat it, and its leader is settled.
-            leader[document] = leader[first[document] as usize];
-        }
+        let leader = leaders(&first, &keep);
         let links = accepted.iter().filter(|pair| !self.same_text(pair.a, pair.b)).map(|pair| {
             let leader = |document: u32| leader[document as usize];
             order.link(Link { a: leader(pair.a), b: leader(pair.b), strength: pair.strength })
@@ -388,4 +376,21 @@ impl SketchCorpus {
         let (columns, capped) = (Columns::Sketches(self), found.capped);
         Ok(Found { columns, clusters, capped, judged, copies })
     }
+}
+
+/// The leader of each document: the best one with the same text. Groups are made of leaders, and the other documents follow theirs. So
+/// equal documents are never apart. `first` is the first document with the text of each.
+fn leaders(first: &[u32], keep: &KeepOrder) -> Vec<u32> {
+    let mut leader: Vec<u32> = (0..first.len() as u32).collect();
+    for (document, &first) in (0..).zip(first) {
+        let best = &mut leader[first as usize];
+        if keep.rank(document) < keep.rank(*best) {
+            *best = document;
+        }
+    }
+    for document in 0..first.len() {
+        // The first document of a text comes before its repeats, so its leader is final.
+        leader[document] = leader[first[document] as usize];
+    }
+    leader
 }

@@ -109,7 +109,7 @@ fn percentiles(mut values: Vec<f64>, confidence: f64) -> Option<Interval> {
     Some(Interval { low: at((1.0 - confidence) / 2.0), high: at((1.0 + confidence) / 2.0) })
 }
 
-/// As many units as there are, drawn with replacement: how often each was drawn.
+/// Draws as many units as there are, with replacement. Sets `weights` to how often each was drawn.
 fn draw(seed: u64, replicate: u32, weights: &mut [u32]) {
     weights.fill(0);
     let own = seed ^ split_mix(replicate.into(), 1);
@@ -119,19 +119,21 @@ fn draw(seed: u64, replicate: u32, weights: &mut [u32]) {
     }
 }
 
-/// What is counted of one unit.
+/// The counts of one unit.
 #[derive(Debug, Clone, Copy, Default)]
 struct Unit {
     documents: u64,
     positives: u64,
     greys: u64,
-    /// Pairs together in the truth's clusters.
+    /// Pairs in one cluster of the truth.
     in_truth: u64,
-    /// Pairs together in the truth's clusters and in the measured ones.
+    /// Pairs in one cluster of the truth and in one measured cluster.
     in_both: u64,
-    /// Grey pairs together in the truth's clusters, in the measured ones, and in both.
+    /// Grey pairs in one cluster of the truth.
     grey_in_truth: u64,
+    /// Grey pairs in one measured cluster.
     grey_in_measured: u64,
+    /// Grey pairs in one cluster of the truth and in one measured cluster.
     grey_in_both: u64,
     classes: DocumentClasses,
 }
@@ -144,28 +146,87 @@ struct Step {
     ends_tie: bool,
 }
 
-/// Everything that a replicate needs, by unit.
+/// The counts that every replicate weighs, by unit.
 struct Sample {
     units: Vec<Unit>,
     steps: Vec<Step>,
-    /// How many of the steps the threshold accepts.
+    /// The number of steps that the threshold accepts.
     accepted: usize,
-    /// The measured clusters: how many documents of which unit.
+    /// For each measured cluster its units, and the number of documents of each.
     clusters: Vec<Vec<(u32, u64)>>,
 }
 
-impl Sample {
-    fn new(truth: &Truth, ranking: &Ranking, threshold: f64, clusters: &[u32]) -> Sample {
-        let mut number = vec![0u32; truth.documents()];
-        let mut units: Vec<Unit> = Vec::new();
-        for (document, &unit) in truth.units().iter().enumerate() {
-            if unit as usize == document {
-                number[document] = units.len() as u32;
-                units.push(Unit::default());
-            } else {
-                number[document] = number[unit as usize];
-            }
+/// The weights of pairs that one replicate counts along its ranking.
+struct Walk {
+    /// True pairs up to the threshold.
+    found: f64,
+    /// False pairs up to the threshold.
+    wrong: f64,
+    /// The most true pairs at a precision of 0.99, where a false pair counts once, and where it counts 100 times.
+    best: [f64; 2],
+}
+
+/// The number of each document's unit, and as many empty units.
+fn numbered_units(truth: &Truth) -> (Vec<u32>, Vec<Unit>) {
+    let mut number = vec![0u32; truth.documents()];
+    let mut units: Vec<Unit> = Vec::new();
+    for (document, &unit) in truth.units().iter().enumerate() {
+        if unit as usize == document {
+            number[document] = units.len() as u32;
+            units.push(Unit::default());
+        } else {
+            number[document] = number[unit as usize];
         }
+    }
+    (number, units)
+}
+
+/// Counts the pairs within clusters of the truth by unit. Returns, for each measured cluster, its units and the number of documents of
+/// each.
+fn count_clusters(
+    truth: &Truth,
+    clusters: &[u32],
+    number: &[u32],
+    units: &mut [Unit],
+) -> Vec<Vec<(u32, u64)>> {
+    // A cluster of the truth lies within one unit.
+    let mut cells: Vec<(u32, u32, u32)> =
+        (0..truth.documents()).map(|d| (truth.clusters()[d], clusters[d], number[d])).collect();
+    cells.sort_unstable();
+    for group in cells.chunk_by(|x, y| x.0 == y.0) {
+        let unit = &mut units[group[0].2 as usize];
+        unit.in_truth += pairs_of(group.len() as u64);
+        unit.in_both +=
+            group.chunk_by(|x, y| x.1 == y.1).map(|both| pairs_of(both.len() as u64)).sum::<u64>();
+    }
+    cells.sort_unstable_by_key(|cell| (cell.1, cell.2));
+    let of_unit = |cells: &[(u32, u32, u32)]| (cells[0].2, cells.len() as u64);
+    cells
+        .chunk_by(|x, y| x.1 == y.1)
+        .map(|cluster| cluster.chunk_by(|x, y| x.2 == y.2).map(of_unit).collect())
+        .collect()
+}
+
+/// The pairs of a ranking, by unit.
+fn steps_of(ranking: &Ranking, number: &[u32]) -> Vec<Step> {
+    let pairs = ranking.pairs();
+    let score = |at: usize| pairs.get(at).map(|p| p.0.score);
+    (0..pairs.len())
+        .map(|at| {
+            let (pair, label) = pairs[at];
+            Step {
+                units: [number[pair.a as usize], number[pair.b as usize]],
+                is_true: label == Label::Positive,
+                ends_tie: score(at) != score(at + 1),
+            }
+        })
+        .collect()
+}
+
+impl Sample {
+    /// The counts of a truth, a ranking and measured clusters, by unit of the truth.
+    fn new(truth: &Truth, ranking: &Ranking, threshold: f64, clusters: &[u32]) -> Sample {
+        let (number, mut units) = numbered_units(truth);
         for (document, class) in document_classes(truth, clusters).into_iter().enumerate() {
             let unit = &mut units[number[document] as usize];
             unit.documents += 1;
@@ -187,76 +248,19 @@ impl Sample {
                 Label::Negative => {}
             }
         }
-        // A cluster of the truth lies within one unit.
-        let mut cells: Vec<(u32, u32, u32)> =
-            (0..truth.documents()).map(|d| (truth.clusters()[d], clusters[d], number[d])).collect();
-        cells.sort_unstable();
-        for group in cells.chunk_by(|x, y| x.0 == y.0) {
-            let unit = &mut units[group[0].2 as usize];
-            unit.in_truth += pairs_of(group.len() as u64);
-            unit.in_both += group
-                .chunk_by(|x, y| x.1 == y.1)
-                .map(|both| pairs_of(both.len() as u64))
-                .sum::<u64>();
-        }
-        cells.sort_unstable_by_key(|cell| (cell.1, cell.2));
-        let clusters = cells
-            .chunk_by(|x, y| x.1 == y.1)
-            .map(|cluster| {
-                let of_unit = |cells: &[(u32, u32, u32)]| (cells[0].2, cells.len() as u64);
-                cluster.chunk_by(|x, y| x.2 == y.2).map(of_unit).collect()
-            })
-            .collect();
-        let pairs = ranking.pairs();
-        let score = |at: usize| pairs.get(at).map(|p| p.0.score);
-        let steps = (0..pairs.len())
-            .map(|at| {
-                let (pair, label) = pairs[at];
-                Step {
-                    units: [number[pair.a as usize], number[pair.b as usize]],
-                    is_true: label == Label::Positive,
-                    ends_tie: score(at) != score(at + 1),
-                }
-            })
-            .collect();
-        let accepted = pairs.partition_point(|p| p.0.score >= threshold);
+        let clusters = count_clusters(truth, clusters, &number, &mut units);
+        let steps = steps_of(ranking, &number);
+        let accepted = ranking.pairs().partition_point(|p| p.0.score >= threshold);
         Sample { units, steps, accepted, clusters }
     }
 
-    /// The figures of one replicate, in the order of [`Intervals`].
+    /// The figures of one replicate, in the order of [`Intervals`]. `weights` says how often each unit was drawn.
     fn figures(&self, weights: &[u32]) -> [Option<f64>; FIGURES] {
-        let weight = |unit: u32| f64::from(weights[unit as usize]);
         let sum = |of: &dyn Fn(&Unit) -> u64| -> f64 {
             self.units.iter().zip(weights).map(|(u, &w)| of(u) as f64 * f64::from(w)).sum()
         };
         let positives = sum(&|u| u.positives);
-        let (mut found, mut wrong) = (0.0f64, 0.0f64);
-        let mut best = [0.0f64; 2];
-        let mut accepted = (0.0, 0.0);
-        for (at, step) in self.steps.iter().enumerate() {
-            if at == self.accepted {
-                accepted = (found, wrong);
-            }
-            // Beyond the threshold, once even all positive pairs could not make up for the false ones,
-            // nothing changes any more.
-            if at >= self.accepted && 0.01 * positives < 0.99 * wrong {
-                break;
-            }
-            let [a, b] = step.units;
-            let times = if a == b { weight(a) } else { weight(a) * weight(b) };
-            *if step.is_true { &mut found } else { &mut wrong } += times;
-            if step.ends_tie {
-                for (best, false_weight) in best.iter_mut().zip([1.0, 100.0]) {
-                    if found > 0.0 && found / (found + false_weight * wrong) >= 0.99 {
-                        *best = best.max(found);
-                    }
-                }
-            }
-        }
-        if self.accepted == self.steps.len() {
-            accepted = (found, wrong);
-        }
-        let (found, wrong) = accepted;
+        let Walk { found, wrong, best } = self.walk(weights, positives);
         let documents = self.pairs_across(self.units.iter().map(|u| u.documents).zip(weights));
         let together: f64 = self
             .clusters
@@ -282,6 +286,52 @@ impl Sample {
             measured_only: together - in_both,
             neither: documents - in_truth - together + in_both,
         };
+        let part = |part: f64, whole: f64| (whole > 0.0).then(|| part / whole);
+        [
+            part(best[0], positives),
+            part(best[1], positives),
+            part(found, found + wrong),
+            part(found, positives),
+            part(2.0 * found, positives + found + wrong),
+            Some(pairs.adjusted_rand_index()),
+            Some(clusters.adjusted_rand_index()),
+            self.classes(weights).macro_f1(),
+        ]
+    }
+
+    /// Goes through the ranking of one replicate, which has `positives` positive pairs.
+    fn walk(&self, weights: &[u32], positives: f64) -> Walk {
+        let weight = |unit: u32| f64::from(weights[unit as usize]);
+        let (mut found, mut wrong) = (0.0f64, 0.0f64);
+        let mut best = [0.0f64; 2];
+        let mut accepted = (0.0, 0.0);
+        for (at, step) in self.steps.iter().enumerate() {
+            if at == self.accepted {
+                accepted = (found, wrong);
+            }
+            // Beyond the threshold nothing changes any more once even all positive pairs could not outweigh the false ones.
+            if at >= self.accepted && 0.01 * positives < 0.99 * wrong {
+                break;
+            }
+            let [a, b] = step.units;
+            let times = if a == b { weight(a) } else { weight(a) * weight(b) };
+            *if step.is_true { &mut found } else { &mut wrong } += times;
+            if step.ends_tie {
+                for (best, false_weight) in best.iter_mut().zip([1.0, 100.0]) {
+                    if found > 0.0 && found / (found + false_weight * wrong) >= 0.99 {
+                        *best = best.max(found);
+                    }
+                }
+            }
+        }
+        if self.accepted == self.steps.len() {
+            accepted = (found, wrong);
+        }
+        Walk { found: accepted.0, wrong: accepted.1, best }
+    }
+
+    /// The document classes of one replicate.
+    fn classes(&self, weights: &[u32]) -> DocumentClasses {
         let mut classes = DocumentClasses::default();
         for (unit, &w) in self.units.iter().zip(weights) {
             for (class, count) in [
@@ -293,21 +343,11 @@ impl Sample {
                 classes.add(class, count * u64::from(w));
             }
         }
-        let part = |part: f64, whole: f64| (whole > 0.0).then(|| part / whole);
-        [
-            part(best[0], positives),
-            part(best[1], positives),
-            part(found, found + wrong),
-            part(found, positives),
-            part(2.0 * found, positives + found + wrong),
-            Some(pairs.adjusted_rand_index()),
-            Some(clusters.adjusted_rand_index()),
-            classes.macro_f1(),
-        ]
+        classes
     }
 
-    /// Pairs of documents, of which each unit has some and is drawn some times: those within a unit as
-    /// often as it was drawn, and those of two units as often as the product.
+    /// The number of pairs among documents of some units, given the documents of each unit and how often it was drawn. A pair within a unit
+    /// counts as often as the unit was drawn; a pair of two units as often as the product.
     fn pairs_across<'w>(&self, units: impl Iterator<Item = (u64, &'w u32)>) -> f64 {
         let (mut all, mut squares, mut within) = (0.0, 0.0, 0.0);
         for (documents, &weight) in units {

@@ -18,9 +18,9 @@ use crate::text::normalise::normalise_into;
 /// What a text is cut into, after normalisation; only letters and digits are kept.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Shingle {
-    /// Runs of so many characters. A shorter text is one shingle.
+    /// Shingles of this many characters. A shorter text is one shingle.
     Characters(usize),
-    /// Runs of so many words of scripts that are written with spaces. A shorter text is one shingle.
+    /// Shingles of this many words, in scripts written with spaces. A shorter text is one shingle.
     Words(usize),
 }
 
@@ -323,7 +323,7 @@ impl<W: Weight> Index<W> {
     }
 
     /// For every document before `b`, the sum over the shared features of the products of weights. The
-    /// order of the additions is that of the features, whoever makes them.
+    /// order of the additions is that of the features, for every caller.
     fn sums(&self, features: &Features, weights: &[W], b: usize, sums: &mut Vec<W::Sum>) {
         sums.clear();
         sums.resize(b, W::Sum::default());

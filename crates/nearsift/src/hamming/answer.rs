@@ -20,7 +20,7 @@ impl Budget {
         }
     }
 
-    /// What is left after so many were compared.
+    /// The budget that is left after `compared` fingerprints.
     pub(super) fn after(self, compared: u64) -> Budget {
         match self {
             Budget::Unlimited => Budget::Unlimited,

@@ -298,7 +298,7 @@ impl<const W: usize> Digit<W> {
         let filter = Filter::best();
         let mut digits = [0; BLOCK];
         for (b, block) in values.chunks(BLOCK).enumerate() {
-            ask_ahead(values, b);
+            prefetch_next(values, b);
             let digits = &mut digits[..block.len()];
             filter.digits(block, self, digits);
             for (place, &digit) in (b * BLOCK..).zip(&*digits) {
@@ -339,7 +339,7 @@ pub(super) const BLOCK: usize = 256;
 
 /// Asks for one of the next blocks of values, while the one of that number is worked on.
 #[inline(always)]
-pub(super) fn ask_ahead<T>(values: &[T], block: usize) {
+pub(super) fn prefetch_next<T>(values: &[T], block: usize) {
     const AHEAD: usize = 2;
     will_read(values, (block + AHEAD) * BLOCK..(block + AHEAD + 1) * BLOCK);
 }

@@ -1,21 +1,21 @@
-//! Values as entries of one word, which are all that one more move and comparing need of nearly every value.
+//! Entries: one word for each value, with all that one more move and nearly every comparison need.
 
-use super::bits::{BLOCK, Digit, Source, ask_ahead};
+use super::bits::{BLOCK, Digit, Source, prefetch_next};
 use super::filter::Filter;
 use crate::hamming::kernels::Fold;
 
-/// What an entry holds, from its lowest bit on: the fold of a value (32 bits), the digit of the next move, and the
-/// value's id.
+/// The layout of an entry, from its lowest bit on: the fold of a value (32 bits), the digit of the next move, and the value's
+/// id.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Layout {
     digit_bits: u32,
 }
 
 impl Layout {
-    /// For entries that are not moved again.
+    /// The layout of entries that are not moved again.
     pub(super) const LAST: Layout = Layout { digit_bits: 0 };
 
-    /// For digits of so many bits and so many ids, if these fit.
+    /// The layout with digits of `digit_bits` bits and ids below `ids`; `None` if both do not fit into 32 bits.
     pub(super) fn new(digit_bits: u32, ids: usize) -> Option<Layout> {
         (digit_bits < 32 && ids <= 1 << (32 - digit_bits)).then_some(Layout { digit_bits })
     }
@@ -44,17 +44,17 @@ impl Layout {
 /// How values become entries as they are moved.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Entries<const W: usize> {
-    /// Of the bucket that a value is moved to, and then of the next move.
+    /// The bucket that a value is moved to (high bits), and the digit of the next move (low bits).
     digit: Digit<W>,
     pub(super) layout: Layout,
     fold: Fold<W>,
-    /// What remains to move by after both.
+    /// The bits that values can be moved by after both moves.
     pub(super) after: Source<W>,
 }
 
 impl<const W: usize> Entries<W> {
-    /// For so many values, which are moved to buckets by the next bits of a source, and then by `width` more, or as many as
-    /// there are; `None` if the entries have no room for their ids.
+    /// Entries of `values` values. The first move uses the bits of `bucket`, the next one `width` bits more, or as many as there
+    /// are. `None` if the entries have no room for the ids.
     pub(super) fn new(
         source: &Source<W>,
         bucket: &Digit<W>,
@@ -67,7 +67,7 @@ impl<const W: usize> Entries<W> {
         Some(Entries { digit, layout, fold, after: source.after(&digit) })
     }
 
-    /// Calls `f` with the bucket and the entry of each value; `id` tells the id by the place.
+    /// Calls `f` with the bucket and the entry of each value. `id` returns the id of the value at a place.
     #[inline(always)]
     pub(super) fn each(
         &self,
@@ -78,7 +78,7 @@ impl<const W: usize> Entries<W> {
         let filter = Filter::best();
         let (mut digits, mut ids, mut entries) = ([0; BLOCK], [0; BLOCK], [0; BLOCK]);
         for (b, block) in values.chunks(BLOCK).enumerate() {
-            ask_ahead(values, b);
+            prefetch_next(values, b);
             let (digits, ids) = (&mut digits[..block.len()], &mut ids[..block.len()]);
             let entries = &mut entries[..block.len()];
             ids.iter_mut().zip(b * BLOCK..).for_each(|(to, place)| *to = id(place));
@@ -90,7 +90,7 @@ impl<const W: usize> Entries<W> {
         }
     }
 
-    /// Makes the entry of each value; of the digits, the bucket's are left.
+    /// Makes the entry of each value. Afterwards `digits` holds the buckets.
     #[inline(always)]
     pub(super) fn pack(
         &self,

@@ -4,9 +4,9 @@ use std::ops::ControlFlow;
 use std::sync::Mutex;
 
 use super::bits::{BitSet, Source};
-use super::first::{Counts, Filled, FirstMove, parts, share_out};
 use super::partition::{Bucket, Buckets, Values, count, digit_width};
 use super::plan::slice_values;
+use super::radix::{Counts, FilledBuckets, RadixPartition, Slice, parts, share_out};
 use crate::fingerprint::Fingerprints;
 use crate::hamming::kernels::Kernel;
 use crate::pages;
@@ -39,18 +39,18 @@ impl Groups {
     ) -> Groups {
         /// Buckets of up to 16 times this size have their marks in the second-level cache.
         const BUCKET: usize = 1 << 14;
-        /// Beyond so many buckets, their ends miss the caches; some more in a bucket cost less.
+        /// With more buckets, their ends miss the caches; larger buckets cost less.
         const WIDEST: u32 = 10;
-        let first = FirstMove::new(BitSet::ALL, values.len(), slices, |_, n| {
+        let first = RadixPartition::new(BitSet::ALL, values.len(), slices, |_, n| {
             (n / BUCKET).max(2).ilog2().min(WIDEST)
         });
         let first = first.expect("all bits make a digit");
         let counts = Counts::of(values, &[Some(&first)], workers).remove(0);
         let all = Mutex::new(Vec::new());
         let spare: Mutex<Vec<Grouping<W>>> = Mutex::default();
-        let filled = Filled::new(parts(values.len(), workers));
+        let filled = FilledBuckets::new(parts(values.len(), workers));
         for slice in counts.slices(slice_values(values.len(), slices)) {
-            first.fill(values, &slice, &counts, &filled, workers);
+            first.fill(&Slice { values, counts: &counts, digits: &slice }, &filled, workers);
             let _ = share_out(workers, slice.len(), |buckets| {
                 let mut grouping = lock(&spare).pop().unwrap_or_default();
                 let mut whole = std::mem::take(&mut grouping.whole);
@@ -220,7 +220,7 @@ struct Grouping<const W: usize> {
     hits: Vec<(u32, u32)>,
     kernel: Kernel,
     marks: Marks,
-    /// Places in a bucket, of which the first so many count.
+    /// Places in a bucket. Only the first ones, up to the count, are used.
     places: Vec<u32>,
 }
 
@@ -241,7 +241,7 @@ impl<const W: usize> Default for Grouping<W> {
 impl<const W: usize> Grouping<W> {
     /// Finds the repeats in a bucket of documents, given in ascending order with their values.
     ///
-    /// Every value marks a place of a hash table of bits; whoever finds its place marked may repeat an earlier
+    /// Every value marks a place of a hash table of bits; a value that finds its place marked may repeat an earlier
     /// value. These mark a second table, which shows whom they may repeat. Only what is found there is
     /// looked at closely: few, unless many are repeated.
     fn bucket(&mut self, bucket: Bucket<'_, W>, source: Source<W>) {

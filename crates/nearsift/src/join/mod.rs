@@ -21,11 +21,11 @@
 mod bits;
 mod entries;
 mod filter;
-mod first;
+mod fold_runs;
 mod groups;
-mod leaves;
 mod partition;
 mod plan;
+mod radix;
 mod run;
 mod search;
 mod stream;
@@ -41,7 +41,7 @@ use crate::hamming::kernels::Kernel;
 use crate::pages;
 use crate::threads::Workers;
 use groups::Groups;
-use search::{Search, Sink, Tuning, Wanted};
+use search::{Delivery, PairSearch, Sink, Tuning};
 
 pub use crate::threads::Threads;
 pub use plan::{Explanation, Plan, Question, Speed};
@@ -58,22 +58,21 @@ pub struct Pair {
     pub distance: u32,
 }
 
-/// What is asked of a self-join.
+/// The settings of a self-join.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Settings {
     /// The inclusive distance, in bits, from 0 to the width.
     pub max_distance: u32,
-    /// The plan, or `None` to let the planner choose. Where the values crowd so much that a plan's
-    /// blocks would cost more than comparing all of them, other blocks or all pairs are used.
+    /// The plan, or `None` to let the planner choose. Where the values are so skewed that a plan's blocks would cost more than
+    /// comparing all pairs, the join uses other blocks or compares all pairs.
     pub plan: Option<Plan>,
-    /// Who does the work.
+    /// The threads that search.
     pub threads: Threads,
-    /// Bytes that may be used beside the column and the pairs of one document, or `None` for what is
-    /// usual: some 15 to 30 bytes a 64-bit document, and when pairs are many up to 40 more for them, or
-    /// 512 MiB if that is more.
+    /// The most bytes beside the column and the pairs of one document. `None`: some 15 to 30 bytes for each 64-bit document,
+    /// and where pairs are many up to 40 bytes a document more, or 512 MiB if that is more.
     pub memory_bytes: Option<u64>,
-    /// The machine's measured speeds, or `None` for what is usual with its instructions. They decide
-    /// what is done, never what is found.
+    /// The machine's measured speeds, or `None` for speeds typical of its instruction set. They decide how the join searches,
+    /// never which pairs it finds.
     pub speed: Option<Speed>,
 }
 
@@ -90,7 +89,7 @@ impl Settings {
     }
 }
 
-/// Why a self-join cannot be done as asked.
+/// Why a self-join cannot run with its settings.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum JoinError {
@@ -132,30 +131,29 @@ pub enum JoinError {
 
 /// A self-join that is ready to run.
 ///
-/// It can be run many times, for pairs or links. Equal values are grouped when something asks for
-/// them first, or at once under a memory limit; a search for pairs that comes first finds out by itself when all
-/// are different.
+/// It can be run many times, for pairs or links. Equal values are grouped when they are first needed, or at once under a memory
+/// limit. A search for pairs that runs before that detects by itself whether all values are different.
 #[derive(Debug)]
 pub struct SelfJoin<'a> {
     column: &'a Fingerprints,
     known: OnceLock<Known>,
     max_distance: u32,
-    /// The plan asked for.
+    /// The plan of the settings, if they name one.
     asked: Option<Plan>,
     speed: Speed,
     kernel: Kernel,
     tuning: Tuning,
     workers: Workers,
     slices: usize,
-    /// Pairs held at once.
+    /// The most pairs in memory at a time.
     pair_capacity: usize,
 }
 
-/// What is known of the values of a column.
+/// The distinct values of a column, their statistics and the plan chosen for them.
 #[derive(Debug)]
 struct Known {
     groups: Groups,
-    /// The words of the distinct values, when some are repeated; else the column's serve.
+    /// The words of the distinct values, if some values are repeated. Otherwise the column's words are used.
     distinct: Option<Vec<u64>>,
     /// For each bit the chance that two values differ in it.
     weights: Vec<f64>,
@@ -173,14 +171,17 @@ fn group(column: &Fingerprints, slices: usize, workers: &Workers) -> Groups {
 }
 
 impl<'a> SelfJoin<'a> {
-    /// Checks what is asked; under a memory limit, groups equal fingerprints too.
+    /// Checks the settings. Under a memory limit, also groups equal fingerprints.
     ///
     /// # Errors
-    /// When the distance exceeds the width, the memory limit is too small, there are 2^32 documents or more, or threads cannot be started.
+    /// - [`JoinError::DistanceBeyondWidth`]: the distance exceeds the width.
+    /// - [`JoinError::TooMany`]: there are 2^32 documents or more.
+    /// - [`JoinError::Memory`]: the memory limit is too small.
+    /// - [`JoinError::Threads`]: the threads cannot be started.
     ///
     /// # Complexity
-    /// Grouping takes O(n) time expected; 8 bytes a document stay, and as much as a copy of the distinct
-    /// values when some are repeated.
+    /// Grouping takes O(n) time expected. It keeps 8 bytes for each document, and a copy of the distinct values if some are
+    /// repeated.
     pub fn new(column: &'a Fingerprints, settings: Settings) -> Result<SelfJoin<'a>, JoinError> {
         let bits = column.bits();
         let documents = column.len() as u64;
@@ -212,7 +213,7 @@ impl<'a> SelfJoin<'a> {
         Ok(join)
     }
 
-    /// What is known of the values, whose equal ones are grouped if they were not.
+    /// The distinct values, which are grouped on the first call.
     fn known(&self) -> &Known {
         self.known.get_or_init(|| self.known_with(group(self.column, self.slices, &self.workers)))
     }
@@ -258,7 +259,7 @@ impl<'a> SelfJoin<'a> {
         self.known().plan
     }
 
-    /// What the plan is expected to do, if the bits of these values are independent of each other.
+    /// The forecast of the plan for these values, which assumes that their bits are independent of each other.
     pub fn explain(&self) -> Explanation {
         let question = Question {
             values: self.distinct() as u64,
@@ -270,36 +271,36 @@ impl<'a> SelfJoin<'a> {
     }
 
     /// Searches the distinct values for pairs of them.
-    fn search(&self, wanted: Wanted, sink: &impl Sink) -> (ControlFlow<()>, Work) {
-        self.search_among(self.known(), wanted, sink)
+    fn search(&self, delivery: Delivery, sink: &impl Sink) -> (ControlFlow<()>, Work) {
+        self.search_among(self.known(), delivery, sink)
     }
 
-    /// Searches values of which so much is known.
+    /// Searches the distinct values that `known` describes.
     fn search_among(
         &self,
         known: &Known,
-        wanted: Wanted,
+        delivery: Delivery,
         sink: &impl Sink,
     ) -> (ControlFlow<()>, Work) {
         match self.column.bits() {
-            Bits::B32 | Bits::B64 => self.search_words::<1>(known, wanted, sink),
-            Bits::B128 => self.search_words::<2>(known, wanted, sink),
-            Bits::B256 => self.search_words::<4>(known, wanted, sink),
+            Bits::B32 | Bits::B64 => self.search_words::<1>(known, delivery, sink),
+            Bits::B128 => self.search_words::<2>(known, delivery, sink),
+            Bits::B256 => self.search_words::<4>(known, delivery, sink),
         }
     }
 
     fn search_words<const W: usize>(
         &self,
         known: &Known,
-        wanted: Wanted,
+        delivery: Delivery,
         sink: &impl Sink,
     ) -> (ControlFlow<()>, Work) {
-        let search = Search {
+        let search = PairSearch {
             values: chunks::<W>(self.words(known)),
             weights: &known.weights,
             max_distance: self.max_distance,
             plan: known.plan,
-            wanted,
+            delivery,
             kernel: self.kernel,
             speed: self.speed,
             tuning: self.tuning,
@@ -319,21 +320,21 @@ fn chunks<const W: usize>(words: &[u64]) -> &[[u64; W]] {
     words.as_chunks().0
 }
 
-/// How the memory is shared out.
+/// The memory of a join, divided between the search and the pairs.
 struct Budget {
     slices: usize,
     pair_capacity: usize,
 }
 
 impl Budget {
-    /// For distinct values, beside `kept` bytes for what is known of them.
+    /// The budget for a number of distinct values, beside the `kept` bytes that describe them.
     fn of(
         question: &Question,
         threads: usize,
         limit: Option<u64>,
         kept: u64,
     ) -> Result<Budget, JoinError> {
-        /// More slices than that would only read the values again and again.
+        /// The most slices. With more, reading the values again for each would dominate.
         const MOST_SLICES: usize = 64;
         let n = question.values;
         let words = question.bits.words() as u64;

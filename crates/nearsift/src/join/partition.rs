@@ -14,13 +14,15 @@ use crate::prefetch::will_write;
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Bucket<'a, const W: usize> {
     pub(super) values: &'a [[u64; W]],
-    /// One for each value; none for entries, which hold theirs.
+    /// One id for each value. Empty for entries, which hold their ids.
     pub(super) ids: &'a [u32],
 }
 
 impl<'a, const W: usize> Bucket<'a, W> {
+    /// A bucket of values and their ids.
+    ///
     /// # Panics
-    /// When there are ids and not one for each value.
+    /// When there are ids, but not one for each value.
     pub(super) fn new(values: &'a [[u64; W]], ids: &'a [u32]) -> Bucket<'a, W> {
         assert!(ids.is_empty() || ids.len() == values.len(), "one id a value, or none");
         Bucket { values, ids }
@@ -31,7 +33,7 @@ impl<'a, const W: usize> Bucket<'a, W> {
     }
 }
 
-/// How many values the parts of a bucket hold.
+/// The number of values in the parts of a bucket.
 pub(super) fn values_in<const W: usize>(parts: &[Bucket<'_, W>]) -> usize {
     parts.iter().map(Bucket::len).sum()
 }
@@ -39,17 +41,18 @@ pub(super) fn values_in<const W: usize>(parts: &[Bucket<'_, W>]) -> usize {
 /// Values with their ids, or entries, in buckets.
 #[derive(Debug, Default)]
 pub(super) struct Buckets<const W: usize> {
-    /// The values, and then as many ids, or none of entries. It is kept from one use to the next, whatever they hold: the system may
-    /// take longer to give memory than it takes to fill it.
+    /// The values, then their ids if they have any. The memory is kept from one use to the next, for the system may take longer
+    /// to provide memory than filling it takes.
     memory: Vec<u64>,
-    /// How many values there are, and whether they have ids.
+    /// The number of values.
     len: usize,
+    /// Whether the values have ids; entries do not.
     with_ids: bool,
     /// Where each bucket ends.
     ends: Vec<u32>,
 }
 
-/// Replaces a list by where each of some parts starts that follow each other, and tells where the last one ends.
+/// Sets `starts` to the starts of consecutive parts with these lengths. Returns the end of the last part.
 pub(super) fn set_starts(starts: &mut Vec<u32>, counts: &[u32]) -> usize {
     starts.clear();
     let mut start = 0;
@@ -60,46 +63,46 @@ pub(super) fn set_starts(starts: &mut Vec<u32>, counts: &[u32]) -> usize {
     start as usize
 }
 
-/// Adds the number of values with each digit, in the order of digits, and returns what is needed to
-/// judge a split by it.
+/// Appends the number of values with each digit, in the order of digits. Returns the statistics of the buckets that the digit
+/// would make.
 pub(super) fn count<const W: usize>(
     parts: &[Bucket<'_, W>],
     digit: &Digit<W>,
     counts: &mut Vec<u32>,
-) -> Spread {
+) -> BucketStats {
     let start = counts.len();
     counts.resize(start + digit.count(), 0);
     let counts = &mut counts[start..];
     for part in parts {
         digit.each(part.values, |_, digit| counts[digit] += 1);
     }
-    Spread::of(counts)
+    BucketStats::of(counts)
 }
 
-/// How values would be spread over buckets.
+/// The statistics by which the search decides whether a move pays.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Spread {
+pub(super) struct BucketStats {
     /// Pairs of values that share a bucket.
     pub(super) pairs: u64,
     /// Values in the largest bucket.
     pub(super) largest: usize,
 }
 
-impl Spread {
-    pub(super) const NONE: Spread = Spread { pairs: 0, largest: 0 };
+impl BucketStats {
+    pub(super) const NONE: BucketStats = BucketStats { pairs: 0, largest: 0 };
 
-    pub(super) fn of(counts: &[u32]) -> Spread {
-        let mut spread = Spread::NONE;
+    pub(super) fn of(counts: &[u32]) -> BucketStats {
+        let mut spread = BucketStats::NONE;
         counts.iter().for_each(|&len| spread.add(len));
         spread
     }
 
-    /// So many moves that spread the values so.
-    pub(super) fn times(self, moves: usize) -> Spread {
-        Spread { pairs: self.pairs.saturating_mul(moves as u64), ..self }
+    /// The statistics of `moves` moves like this one.
+    pub(super) fn times(self, moves: usize) -> BucketStats {
+        BucketStats { pairs: self.pairs.saturating_mul(moves as u64), ..self }
     }
 
-    /// With a bucket of so many values more.
+    /// Adds a bucket of `len` values.
     #[inline]
     pub(super) fn add(&mut self, len: u32) {
         self.pairs += u64::from(len) * u64::from(len.saturating_sub(1)) / 2;
@@ -108,11 +111,11 @@ impl Spread {
 }
 
 impl<const W: usize> Buckets<W> {
-    /// Fills the buckets with the values of the given parts, whose digits were counted; inside each the
-    /// values keep their order.
+    /// Fills the buckets with the values of the given parts, whose digits were counted. Inside a bucket the values keep their
+    /// order.
     ///
     /// # Panics
-    /// When the counts are not of these values, or the parts have no ids.
+    /// When the counts are not those of these values, or the parts have no ids.
     pub(super) fn fill(&mut self, parts: &[Bucket<'_, W>], digit: &Digit<W>, counts: &[u32]) {
         assert_eq!(counts.len(), digit.count(), "one count a digit");
         self.start(counts, true);
@@ -121,28 +124,29 @@ impl<const W: usize> Buckets<W> {
         }
     }
 
-    /// Empties the buckets, and makes room for so many values in each, with their ids or without.
+    /// Empties the buckets and makes room for `counts` values, with ids or without.
     pub(super) fn start(&mut self, counts: &[u32], with_ids: bool) {
         // Each entry holds its bucket's start until the values are in place, and then its end.
         let len = set_starts(&mut self.ends, counts);
         (self.len, self.with_ids) = (len, with_ids);
         let words = len * W + if with_ids { len.div_ceil(2) } else { 0 };
         if self.memory.len() < words {
-            // What they held is not needed any more, and must not be copied.
+            // The old content is not needed: freed first, it is not copied.
             self.memory = Vec::new();
-            // Some more, so that slices of about one size find room at once: what is never written takes no memory.
+            // An eighth more, so that the next slices of about this size find room at once. Pages that are never written take no
+            // memory.
             self.memory = pages::zeroed(words + words / 8, 0);
         }
     }
 
     /// Whether the buckets are larger than the second-level cache.
     fn are_far(&self) -> bool {
-        /// Bytes of values.
+        /// Bytes of values that still fit.
         const FAR: usize = 1 << 20;
         self.len * size_of::<[u64; W]>() > FAR
     }
 
-    /// Where values and ids go, and where each bucket ends so far.
+    /// The room for values, the room for ids, and the current end of each bucket.
     fn parts_mut(&mut self) -> (&mut [[u64; W]], &mut [u32], &mut [u32]) {
         let (values, rest) = self.memory.split_at_mut(self.len * W);
         let ids: &mut [u32] = must_cast_slice_mut(rest);
@@ -150,10 +154,11 @@ impl<const W: usize> Buckets<W> {
         (values.as_chunks_mut().0, ids, &mut self.ends)
     }
 
-    /// Adds values to the buckets of their digits, of which `first` is that of the first bucket; `id` gives the id by the place.
+    /// Adds values to the buckets of their digits. `first` is the digit of the first bucket, `id` returns the id of the value at a
+    /// place.
     ///
     /// # Panics
-    /// When the counts that were given are too small, or there is no room for ids.
+    /// When the counts passed to [`Buckets::start`] are too small, or there is no room for ids.
     #[inline(always)]
     pub(super) fn add(
         &mut self,
@@ -202,10 +207,11 @@ impl<const W: usize> Buckets<W> {
 }
 
 impl Buckets<1> {
-    /// Adds the entries of values, those of the bucket `first` into the first one; `id` tells the id by the place.
+    /// Adds the entries of values to the buckets of their digits. `first` is the digit of the first bucket, `id` returns the id of
+    /// the value at a place.
     ///
     /// # Panics
-    /// When the counts that were given are too small.
+    /// When the counts passed to [`Buckets::start`] are too small.
     #[inline(always)]
     pub(super) fn add_entries<const W: usize>(
         &mut self,
@@ -228,19 +234,19 @@ impl Buckets<1> {
     }
 }
 
-/// What is written is in the caches so many values of a bucket before it is.
+/// Memory is prefetched this many values before a bucket's end reaches it.
 const AHEAD: usize = 12;
 
-/// Values that are brought together, with their ids.
+/// A bucket that owns its values and ids.
 #[derive(Debug, Default)]
 pub(super) struct Values<const W: usize> {
     pub(super) values: Vec<[u64; W]>,
-    /// As many; none of entries.
+    /// One id for each value. Empty for entries.
     pub(super) ids: Vec<u32>,
 }
 
 impl<const W: usize> Values<W> {
-    /// The parts of a bucket as one, brought together here if there are several.
+    /// The parts of a bucket as one. Several parts are copied here.
     pub(super) fn of<'a>(&'a mut self, parts: &[Bucket<'a, W>]) -> Bucket<'a, W> {
         if let [only] = parts {
             return *only;
@@ -262,14 +268,14 @@ impl<const W: usize> Values<W> {
         self.ids.clear();
     }
 
-    /// Takes every value, with its place as id.
+    /// Replaces the content by all values, each with its place as id.
     pub(super) fn take_all(&mut self, values: &[[u64; W]]) {
         self.clear();
         self.values.extend_from_slice(values);
         self.ids.extend(0..values.len() as u32);
     }
 
-    /// Takes the values whose digit is `wanted`, so many, with their places among all as ids.
+    /// Replaces the content by the `len` values whose digit is `wanted`. Their ids are their places among all values.
     pub(super) fn pick(
         &mut self,
         values: &[[u64; W]],
@@ -287,8 +293,8 @@ impl<const W: usize> Values<W> {
     }
 }
 
-/// The width of the digit for `len` values: buckets of about `target`, at most `widest` bits at
-/// once. When several digits are needed they are about equally wide.
+/// The width in bits of the next digit for `len` values, which aims at buckets of `target` values. It is at most `widest`. Where
+/// several digits are needed, they are about equally wide.
 pub(super) fn digit_width(len: usize, target: usize, widest: u32) -> u32 {
     // Buckets of 3/4 to 3/2 of the target on average.
     let wanted = (len * 4 / (target.max(1) * 3)).max(2).ilog2();

@@ -189,7 +189,7 @@ impl Outline {
             Plan::AllPairs => Forecast::of_all_pairs(n),
             Plan::Nested => root.grow(n, weights, speed),
         };
-        Outline { forecast, sets: root.leaves() as u32 }
+        Outline { forecast, sets: root.leaf_count() as u32 }
     }
 }
 
@@ -241,7 +241,7 @@ impl Speed {
 }
 
 /// Bytes that a search uses beside the values and the pairs: the buckets of a slice, and for each thread a buffer for each
-/// level of buckets below, which are small unless the values are skewed.
+/// level of buckets below. The buffers are small unless the values are skewed.
 pub(super) fn search_bytes(question: &Question, plan: Plan, slices: usize, threads: usize) -> u64 {
     let entry = 8 * question.bits.words() as u64 + 4;
     if plan == Plan::AllPairs {
@@ -253,7 +253,7 @@ pub(super) fn search_bytes(question: &Question, plan: Plan, slices: usize, threa
     entry * slice + threads as u64 * (entry * (share / 64) + (1 << 18))
 }
 
-/// The most values of one of so many slices: as they are cut between buckets, they may be somewhat larger than their share.
+/// The most values of one of `slices` slices. Slices end between buckets, so they may be somewhat larger than their share.
 pub(super) fn slice_values(values: usize, slices: usize) -> usize {
     let share = values.div_ceil(slices);
     share + share / 16

@@ -1,33 +1,33 @@
-//! A search from its first step to the last: a branch and a slice of the values after the other, each shared out
-//! among all threads.
+//! Runs a search: takes one branch of the root and one slice of the values at a time, and shares each slice out among all
+//! threads.
 
 use std::ops::{ControlFlow, Range};
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use super::entries::Entries;
-use super::first::{Counts, Filled, FirstMove, parts, share_out};
 use super::partition::Bucket;
 use super::plan::slice_values;
-use super::search::{Search, Sink, Work, Worker};
+use super::radix::{Counts, FilledBuckets, RadixPartition, Slice, parts, share_out};
+use super::search::{EntryBuckets, PairSearch, Sink, Work, Worker};
 use super::tree::Node;
 use crate::hamming::kernels::TILE;
 use crate::threads::lock;
 
-/// A search under way.
-struct Run<'r, const W: usize, S> {
-    search: &'r Search<'r, W>,
+/// A search that is running.
+struct SearchRun<'r, const W: usize, S> {
+    search: &'r PairSearch<'r, W>,
     sink: &'r S,
-    /// Workers that have nothing to do.
+    /// Workers without a task.
     idle: Mutex<Vec<Worker<'r, W, S>>>,
     moves: AtomicU64,
     comparisons: AtomicU64,
 }
 
-impl<const W: usize> Search<'_, W> {
-    /// Runs the search.
+impl<const W: usize> PairSearch<'_, W> {
+    /// Finds the pairs and gives them to the sink. `Break` if the sink, or two equal values, ended the search.
     pub(super) fn run(&self, sink: &impl Sink) -> (ControlFlow<()>, Work) {
-        let run = Run {
+        let run = SearchRun {
             search: self,
             sink,
             idle: Mutex::default(),
@@ -42,8 +42,8 @@ impl<const W: usize> Search<'_, W> {
     }
 }
 
-impl<const W: usize, S: Sink> Run<'_, W, S> {
-    /// Compares all values, which nothing divides.
+impl<const W: usize, S: Sink> SearchRun<'_, W, S> {
+    /// Compares every two values: the root has no branches.
     fn whole(&self, root: &Node<W>) -> ControlFlow<()> {
         let ids: Vec<u32> = (0..self.search.values.len() as u32).collect();
         let all = Bucket::new(self.search.values, &ids);
@@ -53,18 +53,18 @@ impl<const W: usize, S: Sink> Run<'_, W, S> {
 
     /// Searches the branches of the root.
     fn branches(&self, root: &Node<W>) -> ControlFlow<()> {
-        let Search { values, workers, .. } = *self.search;
-        let firsts: Vec<_> =
-            root.branches.iter().map(|node| self.search.first_move(root, node)).collect();
-        let counted: Vec<_> = firsts.iter().map(Option::as_ref).collect();
+        let PairSearch { values, workers, .. } = *self.search;
+        let radixes: Vec<_> =
+            root.branches.iter().map(|node| self.search.radix_partition(root, node)).collect();
+        let counted: Vec<_> = radixes.iter().map(Option::as_ref).collect();
         let counts = Counts::of(values, &counted, workers);
-        let filled = Filled::new(parts(values.len(), workers));
-        let packed = Filled::new(parts(values.len(), workers));
+        let filled = FilledBuckets::new(parts(values.len(), workers));
+        let packed = FilledBuckets::new(parts(values.len(), workers));
         let room = slice_values(values.len(), self.search.slices);
-        for ((node, first), counts) in root.branches.iter().zip(&firsts).zip(&counts) {
-            let Some(first) = first else {
-                // Without bits to tell slices apart.
-                self.tasks(1, |worker, _| worker.all(node, values))?;
+        for ((node, radix), counts) in root.branches.iter().zip(&radixes).zip(&counts) {
+            let Some(radix) = radix else {
+                // The branch has too few bits for slices.
+                self.tasks(1, |worker, _| worker.search_all(node, values))?;
                 continue;
             };
             for slice in counts.slices(room) {
@@ -73,46 +73,48 @@ impl<const W: usize, S: Sink> Run<'_, W, S> {
                     continue;
                 }
                 self.moves.fetch_add(n as u64, Ordering::Relaxed);
-                let step = Step { node, first, counts, slice };
-                let slice = &step.slice;
-                if !self.search.leaves_little(n, counts.spread(slice), node) {
-                    self.tasks(1, |worker, _| worker.slice(node, first, values, slice, n))?;
-                } else if let Some(entries) = &first.entries {
-                    self.step_of_entries(&step, entries, &packed)?;
+                let task = SliceTask { node, radix, counts, slice };
+                let slice = &task.slice;
+                if !self.search.pays(n, counts.stats(slice), node) {
+                    self.tasks(1, |worker, _| worker.search_slice(node, radix, values, slice, n))?;
+                } else if let Some(entries) = &radix.entries {
+                    self.slice_of_entries(&task, entries, &packed)?;
                 } else {
-                    self.step(&step, &filled)?;
+                    self.slice(&task, &filled)?;
                 }
             }
         }
         ControlFlow::Continue(())
     }
 
-    /// Moves a slice into buckets and searches these.
-    fn step(&self, step: &Step<'_, W>, filled: &Filled<W>) -> ControlFlow<()> {
-        let Step { node, first, counts, ref slice } = *step;
-        let Search { values, workers, .. } = *self.search;
-        first.fill(values, slice, counts, filled, workers);
+    /// Moves the values of a slice into buckets and searches the buckets.
+    fn slice(&self, task: &SliceTask<'_, W>, filled: &FilledBuckets<W>) -> ControlFlow<()> {
+        let SliceTask { node, radix, counts, ref slice } = *task;
+        let PairSearch { values, workers, .. } = *self.search;
+        radix.fill(&Slice { values, counts, digits: slice }, filled, workers);
         share_out(workers, slice.len(), |buckets| {
-            self.with_worker(|worker| worker.buckets(node, first, filled, buckets))
+            self.with_worker(|worker| worker.search_buckets(node, radix, filled, buckets))
         })
     }
 
-    /// The same for values that are moved as entries.
-    fn step_of_entries(
+    /// Moves the values of a slice as entries into buckets and searches the buckets.
+    fn slice_of_entries(
         &self,
-        step: &Step<'_, W>,
+        task: &SliceTask<'_, W>,
         entries: &Entries<W>,
-        filled: &Filled<1>,
+        filled: &FilledBuckets<1>,
     ) -> ControlFlow<()> {
-        let Step { node, first, counts, ref slice } = *step;
-        let Search { values, workers, .. } = *self.search;
-        first.fill_entries(values, slice, counts, entries, filled, workers);
+        let SliceTask { node, radix, counts, ref slice } = *task;
+        let PairSearch { values, workers, .. } = *self.search;
+        let of = Slice { values, counts, digits: slice };
+        radix.fill_entries(&of, entries, filled, workers);
+        let from = EntryBuckets { entries, filled, values };
         share_out(workers, slice.len(), |buckets| {
-            self.with_worker(|worker| worker.entries(node, first, entries, filled, buckets, values))
+            self.with_worker(|worker| worker.search_entries(node, radix, &from, buckets))
         })
     }
 
-    /// Runs some tasks, each with a worker and its number.
+    /// Runs `count` tasks on the threads. Each task gets a worker and the task's number.
     fn tasks(
         &self,
         count: usize,
@@ -128,13 +130,13 @@ impl<const W: usize, S: Sink> Run<'_, W, S> {
         let idle = lock(&self.idle).pop();
         let mut worker = idle.unwrap_or_else(|| Worker::new(self.search, self.sink));
         let ended = match task(&mut worker) {
-            ControlFlow::Continue(()) => worker.hand_on(),
+            ControlFlow::Continue(()) => worker.flush(),
             ended => ended,
         };
         let work = std::mem::take(&mut worker.work);
         self.moves.fetch_add(work.moves, Ordering::Relaxed);
         self.comparisons.fetch_add(work.comparisons, Ordering::Relaxed);
-        // One that broke off may hold what is not wanted any more.
+        // A worker that broke off may hold pairs that the sink does not want: it is dropped.
         if ended.is_continue() {
             lock(&self.idle).push(worker);
         }
@@ -142,15 +144,15 @@ impl<const W: usize, S: Sink> Run<'_, W, S> {
     }
 }
 
-/// One slice of the values, for the pairs of a branch.
-struct Step<'b, const W: usize> {
+/// One slice of the values, to be searched for the pairs of a branch.
+struct SliceTask<'b, const W: usize> {
     node: &'b Node<W>,
-    first: &'b FirstMove<W>,
+    radix: &'b RadixPartition<W>,
     counts: &'b Counts,
     slice: Range<usize>,
 }
 
-/// Rows of all pairs of `n`, in parts of about equally many comparisons.
+/// Ranges of rows of the triangle of all pairs of `n` values. Each range has about equally many comparisons.
 fn row_ranges(n: usize) -> Vec<Range<usize>> {
     const PART: usize = 1 << 24;
     let mut ranges = Vec::new();

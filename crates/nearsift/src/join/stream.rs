@@ -10,7 +10,7 @@ use std::ops::{ControlFlow, Range};
 use std::sync::Mutex;
 
 use super::groups::{Groups, Postings};
-use super::search::{Sink, Wanted};
+use super::search::{Delivery, Sink};
 use super::{Known, Pair, SelfJoin, Work, chunks};
 use crate::pages;
 use crate::prefetch::prefetch_one;
@@ -71,7 +71,7 @@ impl SelfJoin<'_> {
             *lock(&total) += found.iter().map(|&(a, b)| size(a) * size(b)).sum::<u64>();
             ControlFlow::Continue(())
         });
-        let (_, work) = self.search(Wanted::Every, &sink);
+        let (_, work) = self.search(Delivery::ExactlyOnce, &sink);
         (unlocked(total), work)
     }
 
@@ -309,7 +309,7 @@ impl View<'_, '_> {
             ControlFlow::Continue(())
         });
         let (ended, work) =
-            self.join.search_among(self.known, Wanted::Candidates { only_distinct }, &sink);
+            self.join.search_among(self.known, Delivery::Candidates { only_distinct }, &sink);
         let found = match unlocked(state) {
             (_, Some(degrees)) => Found::TooMany { degrees, work },
             (edges, None) => Found::Edges(self.sorted(edges)),
@@ -387,7 +387,7 @@ impl View<'_, '_> {
                 }
                 ControlFlow::Continue(())
             });
-            let _ = join.search(Wanted::Candidates { only_distinct: false }, &sink);
+            let _ = join.search(Delivery::Candidates { only_distinct: false }, &sink);
         }
         self.sorted(unlocked(edges))
     }
@@ -462,26 +462,7 @@ impl View<'_, '_> {
             targets.clear();
             edges.targets_of(value, groups.first(value) != a, self, &mut targets);
             targets.retain(|target| self.is_near(target.distance));
-            own.clear();
-            match self.form {
-                Form::Compact => {
-                    let repeats = &postings.of_value(value)[1..];
-                    own.extend(repeats.iter().map(|&b| in_row(b, 0)));
-                    let first = |to: &Target| postings.documents(to.documents)[0];
-                    own.extend(targets.iter().map(|to| in_row(first(to), to.distance)));
-                }
-                Form::Full => {
-                    let mut add_later = |documents: &[u32], distance| {
-                        let later = &documents[documents.partition_point(|&b| b <= a)..];
-                        own.extend(later.iter().map(|&b| in_row(b, distance)));
-                    };
-                    add_later(postings.of_value(value), 0);
-                    for to in &targets {
-                        add_later(postings.documents(to.documents), to.distance);
-                    }
-                }
-            }
-            own.sort_unstable();
+            self.fill_row(a, value, postings, &targets, &mut own);
             emit_row(a, &own, f)?;
             if self.form == Form::Full {
                 rows.keep(value, a, &own, postings);
@@ -490,7 +471,39 @@ impl View<'_, '_> {
         ControlFlow::Continue(())
     }
 
-    /// Not all edges that were found are of near values.
+    /// Sets `row` to the pairs of document `a` with later documents, in ascending order: those of its own value, and those of near values.
+    /// In the compact form, each near value has one document.
+    fn fill_row(
+        &self,
+        a: u32,
+        value: u32,
+        postings: &Postings,
+        targets: &[Target],
+        row: &mut Vec<u64>,
+    ) {
+        row.clear();
+        match self.form {
+            Form::Compact => {
+                let repeats = &postings.of_value(value)[1..];
+                row.extend(repeats.iter().map(|&b| in_row(b, 0)));
+                let first = |to: &Target| postings.documents(to.documents)[0];
+                row.extend(targets.iter().map(|to| in_row(first(to), to.distance)));
+            }
+            Form::Full => {
+                let mut add_later = |documents: &[u32], distance| {
+                    let later = &documents[documents.partition_point(|&b| b <= a)..];
+                    row.extend(later.iter().map(|&b| in_row(b, distance)));
+                };
+                add_later(postings.of_value(value), 0);
+                for to in targets {
+                    add_later(postings.documents(to.documents), to.distance);
+                }
+            }
+        }
+        row.sort_unstable();
+    }
+
+    /// Whether an edge is of near values: the search also finds candidates that are not near.
     fn is_near(&self, distance: u32) -> bool {
         distance <= self.join.max_distance
     }
@@ -538,15 +551,14 @@ fn emit_row<B>(a: u32, row: &Row, f: &mut impl FnMut(Pair) -> ControlFlow<B>) ->
     row.iter().try_for_each(|&other| f(Pair { a, b: (other >> 32) as u32, distance: other as u32 }))
 }
 
-/// Rows of values of which documents are still to come, as many as there is room for: they need not be made
-/// again.
+/// A cache of the rows of values that have further documents. It holds as many rows as there is room for.
 struct Rows {
     held: HashMap<u32, Box<Row>>,
     room: usize,
 }
 
 impl Rows {
-    /// None, with room for so many pairs.
+    /// An empty cache with room for `room` pairs.
     fn with_room(room: usize) -> Rows {
         Rows { held: HashMap::new(), room }
     }
@@ -555,7 +567,7 @@ impl Rows {
         self.held.get(&value).map(|row| &**row)
     }
 
-    /// Keeps the row of a value's document, unless that is its last or there is no room.
+    /// Stores the row of a value's document, unless the document is the value's last or there is no room.
     fn keep(&mut self, value: u32, document: u32, row: &Row, postings: &Postings) {
         let cost = row.len() + Rows::BESIDE;
         if cost <= self.room && !postings.is_last(value, document) {
@@ -564,7 +576,7 @@ impl Rows {
         }
     }
 
-    /// Forgets the row of a value when its last document was emitted.
+    /// Removes the row of a value after its last document was reported.
     fn forget_after(&mut self, value: u32, document: u32, postings: &Postings) {
         if postings.is_last(value, document)
             && let Some(row) = self.held.remove(&value)
@@ -573,11 +585,11 @@ impl Rows {
         }
     }
 
-    /// What a row takes beside its pairs, in pairs.
+    /// The overhead of a row, in pairs.
     const BESIDE: usize = 8;
 }
 
-/// Hands found pairs on to a function.
+/// A sink that calls a function with each batch of pairs.
 pub(super) struct Batches<F>(pub(super) F);
 
 impl<F: Fn(&[(u32, u32)]) -> ControlFlow<()> + Sync> Sink for Batches<F> {
@@ -588,7 +600,7 @@ impl<F: Fn(&[(u32, u32)]) -> ControlFlow<()> + Sync> Sink for Batches<F> {
     }
 }
 
-/// Room for more edges, doubling up to about what may be held and no further.
+/// Reserves room for more edges: doubles the capacity, but not beyond `capacity` edges unless they are needed.
 fn reserve(edges: &mut Vec<u64>, more: usize, capacity: usize) {
     let needed = edges.len() + more;
     if needed > edges.capacity() {

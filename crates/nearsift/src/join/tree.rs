@@ -1,4 +1,4 @@
-//! How a search is divided: a tree of cuts, each exact by the pigeonhole principle.
+//! The tree of cuts that divides a search. Each cut is exact by the pigeonhole principle.
 //!
 //! A node stands for the pairs of values whose difference passes certain tests; what these tests
 //! imply is kept as bounds: at most `most` of some bits differ. A cut takes a bound of `t` and
@@ -20,7 +20,7 @@ pub(super) struct Bound<const W: usize> {
     pub(super) most: u32,
 }
 
-/// Whether at most `most` of some bits differ must be `holds`.
+/// A test of a pair: whether at most `most` of some bits differ must equal `holds`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Test<const W: usize> {
     bits: BitSet<W>,
@@ -28,21 +28,22 @@ struct Test<const W: usize> {
     holds: bool,
 }
 
-/// A set of pairs, and how to look for them.
+/// A set of pairs and the cuts by which they are found.
 #[derive(Debug, Clone)]
 pub(super) struct Node<const W: usize> {
-    /// Bits on which the pairs agree: values that differ in them need not meet.
+    /// Bits on which the pairs agree: values that differ in them are never compared.
     pub(super) agreed: BitSet<W>,
-    /// Of them, those that the node above does not agree on.
+    /// The bits of `agreed` that the parent does not agree on.
     pub(super) part: BitSet<W>,
-    /// How values that agree on these bits are folded.
+    /// The fold of values that agree on these bits.
     pub(super) fold: Fold<W>,
-    /// What is known of the bits that are not agreed: of all of them, and of the part last cut.
+    /// The bound of all bits that are not agreed.
     whole: Bound<W>,
+    /// The bound of the part last cut.
     inner: Bound<W>,
-    /// What tells whether a pair is of this node.
+    /// A pair belongs to this node if it passes all tests.
     tests: Vec<Test<W>>,
-    /// Nodes to which each pair of this one belongs, to exactly one of them. None: compare.
+    /// Children. Each pair of this node belongs to exactly one of them. Without children the values are compared.
     pub(super) branches: Vec<Node<W>>,
 }
 
@@ -61,35 +62,35 @@ impl<const W: usize> Node<W> {
         }
     }
 
-    /// The same pairs, to be looked for by comparing.
+    /// The same set of pairs without cuts: it is found by comparing.
     pub(super) fn bare(&self) -> Node<W> {
         Node { branches: Vec::new(), tests: self.tests.clone(), ..*self }
     }
 
-    /// Whether a pair within the distance, with this difference (XOR), is of this node.
+    /// Whether a pair within the distance, with this difference (XOR), belongs to this node.
     #[inline]
     pub(super) fn claims(&self, difference: &[u64; W]) -> bool {
-        // Which test fails cannot be foretold: all are made.
+        // No processor predicts which test fails: all are made, without a branch.
         let holds = |test: &Test<W>| test.bits.differ_at_most(difference, test.most) == test.holds;
         self.tests.iter().fold(true, |all, test| all & holds(test))
     }
 
-    /// The nodes at which values are compared: this one, or those below it.
-    pub(super) fn leaves(&self) -> usize {
-        if self.branches.is_empty() { 1 } else { self.branches.iter().map(Node::leaves).sum() }
+    /// The number of nodes at which values are compared: this one, or its descendants without children.
+    pub(super) fn leaf_count(&self) -> usize {
+        if self.branches.is_empty() { 1 } else { self.branches.iter().map(Node::leaf_count).sum() }
     }
 
     /// Grows branches by the cuts that are forecast to be cheapest for `n` values whose bits differ
     /// with the given chances, and returns their forecast.
     pub(super) fn grow(&mut self, n: f64, weights: &[f64], speed: &Speed) -> Forecast {
-        let mut planner = Planner { speed: *speed, memo: HashMap::new() };
-        let forecast = planner.best(self.state(0, n, weights)).1;
+        let mut planner = CutPlanner { speed: *speed, memo: HashMap::new() };
+        let forecast = planner.best(self.planned(0, n, weights)).1;
         self.follow(0, n, weights, &mut planner);
         forecast
     }
 
-    fn state(&self, depth: u32, n: f64, weights: &[f64]) -> State {
-        State {
+    fn planned(&self, depth: u32, n: f64, weights: &[f64]) -> PlannedNode {
+        PlannedNode {
             depth,
             log_n: n.max(1.0).log2(),
             inner: (self.inner.bits.information(weights), self.inner.most),
@@ -97,8 +98,8 @@ impl<const W: usize> Node<W> {
         }
     }
 
-    fn follow(&mut self, depth: u32, n: f64, weights: &[f64], planner: &mut Planner) {
-        let Some(cut) = planner.best(self.state(depth, n, weights)).0 else { return };
+    fn follow(&mut self, depth: u32, n: f64, weights: &[f64], planner: &mut CutPlanner) {
+        let Some(cut) = planner.best(self.planned(depth, n, weights)).0 else { return };
         self.branches = self.cut(cut, weights);
         for branch in &mut self.branches {
             let gained = branch.agreed.without(self.agreed).information(weights);
@@ -106,7 +107,7 @@ impl<const W: usize> Node<W> {
         }
     }
 
-    /// The nodes that a cut makes of this one.
+    /// The children that a cut makes of this node.
     fn cut(&self, cut: Cut, weights: &[f64]) -> Vec<Node<W>> {
         let bound = if cut.whole { self.whole } else { self.inner };
         let limits = cut.limits(bound.most);
@@ -157,7 +158,7 @@ impl<const W: usize> Node<W> {
 /// `t + 1 + spare` parts, `1 + spare` of which at least agree.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Cut {
-    /// The bound of all bits, rather than that of the part last cut.
+    /// Whether the cut divides the bound of all bits, rather than that of the part last cut.
     whole: bool,
     groups: u32,
     spare: u32,
@@ -173,17 +174,17 @@ impl Cut {
     }
 }
 
-/// What a search is expected to do for each value.
+/// The expected work of a search for each value.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub(super) struct Forecast {
-    /// Times that it is moved into a bucket.
+    /// How often the value is moved into a bucket.
     pub(super) moves: f64,
-    /// Times that it is compared with another; each comparison is of two values.
+    /// How often the value is compared, each comparison counted for one of its two values.
     pub(super) comparisons: f64,
 }
 
 impl Forecast {
-    /// Every two of `n` values are compared.
+    /// The forecast of comparing every two of `n` values.
     pub(super) fn of_all_pairs(n: f64) -> Forecast {
         Forecast { moves: 0.0, comparisons: (n - 1.0).max(0.0) / 2.0 }
     }
@@ -193,26 +194,27 @@ impl Forecast {
     }
 }
 
-/// What the planner looks at: a node by its numbers alone.
+/// A node as the planner sees it: numbers without bits.
 #[derive(Debug, Clone, Copy)]
-struct State {
+struct PlannedNode {
     depth: u32,
     log_n: f64,
-    /// Information in bits, and how many may differ.
+    /// The information of the bits, in bits, and how many of them may differ.
     inner: (f64, u32),
     whole: (f64, u32),
 }
 
-/// Bits that one move uses at most. The ends of more buckets than that miss the caches too often.
+/// The most bits that one move uses. With more buckets, their ends miss the caches too often.
 pub(super) const DIGIT_BITS: u32 = 9;
 
-struct Planner {
+/// Finds the cheapest cuts by dynamic programming.
+struct CutPlanner {
     speed: Speed,
     memo: HashMap<[u32; 6], (Option<Cut>, Forecast)>,
 }
 
-impl Planner {
-    /// Cuts inside cuts.
+impl CutPlanner {
+    /// The most cuts inside each other.
     const DEEPEST: u32 = 3;
     const MOST_GROUPS: u32 = 3;
     const MOST_SPARE: u32 = 2;
@@ -221,7 +223,7 @@ impl Planner {
     /// A cut has to be clearly cheaper than none.
     const GAIN: f64 = 0.9;
 
-    fn best(&mut self, state: State) -> (Option<Cut>, Forecast) {
+    fn best(&mut self, state: PlannedNode) -> (Option<Cut>, Forecast) {
         let n = state.log_n.exp2();
         let compare = Forecast::of_all_pairs(n);
         if state.depth >= Self::DEEPEST || n <= self.speed.bucket() {
@@ -263,9 +265,8 @@ impl Planner {
         best
     }
 
-    /// What the cut is expected to take, if its parts carry information enough and it stays below
-    /// `limit` nanoseconds.
-    fn forecast(&mut self, state: &State, cut: Cut, limit: f64) -> Option<Forecast> {
+    /// The forecast of a cut; `None` if its parts have too little information or it exceeds `limit` nanoseconds.
+    fn forecast(&mut self, state: &PlannedNode, cut: Cut, limit: f64) -> Option<Forecast> {
         let (information, most) = if cut.whole { state.whole } else { state.inner };
         let limits = cut.limits(most);
         let parts: u32 = limits.iter().map(|t| t + 1 + cut.spare).sum();
@@ -286,7 +287,7 @@ impl Planner {
                 } else {
                     (part * f64::from(group - 1), t)
                 };
-                let below = State {
+                let below = PlannedNode {
                     depth: state.depth + 1,
                     log_n: state.log_n - part,
                     inner,

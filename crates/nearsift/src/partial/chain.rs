@@ -14,7 +14,7 @@ pub(super) type Hit = (u32, u32);
 /// Two seeds further apart, in bytes of letters, are of two passages.
 const GAP: u32 = 900;
 
-/// A seed looks back at so many others for the one before it.
+/// The number of earlier seeds among which a seed's predecessor is chosen.
 const LOOK_BACK: usize = 48;
 
 /// The passages of a pair, the longest first; more are left out.

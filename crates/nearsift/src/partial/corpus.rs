@@ -21,7 +21,7 @@ pub struct Corpus {
     same: u64,
     /// The most postings; `None` is as many as there are.
     capacity: Option<usize>,
-    /// Seeds whose hashes end in so many zeros are kept.
+    /// Seeds whose hashes end in at least this many zero bits are kept.
     thinned: u32,
 }
 
@@ -52,7 +52,7 @@ impl Corpus {
         Corpus::default()
     }
 
-    /// A corpus whose seeds take at most so many bytes, but room for 1,024 of them. When they would take
+    /// A corpus whose seeds take at most this many bytes, and always room for 1,024 of them. When they would take
     /// more, every second one is dropped, by its hash, so that the same stay of every document; and so
     /// on. Then [`Work::thinned`] says so, and short passages are missed.
     pub fn with_memory(bytes: u64) -> Corpus {
@@ -302,7 +302,7 @@ fn run_length(postings: &[u128]) -> usize {
     postings.iter().take_while(|&&posting| posting >> 64 == hash).count()
 }
 
-/// Ranges of documents, each with at most so many hits or of one document; those without hits are in
+/// Ranges of documents, each with at most this many hits or of one document; those without hits are in
 /// none or in any.
 fn ranges(hits: &[u64], capacity: u64) -> Vec<Range<u32>> {
     let mut ranges: Vec<Range<u32>> = Vec::new();

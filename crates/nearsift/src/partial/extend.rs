@@ -11,7 +11,7 @@ const REACH: usize = 1024;
 /// How far one text may run ahead of the other, in letters.
 const BAND: usize = 32;
 
-/// An extension ends when its score is below the best one by so many letters that only one text has.
+/// An extension ends when its score is below the best one by this many letters that only one text has.
 const DROP: i32 = 32;
 
 /// Below what any score can fall to before an extension ends.
@@ -37,7 +37,7 @@ impl Worth {
         Worth { same: 2 * (1000 - thousandths), alone: -thousandths }
     }
 
-    /// Of two texts of so many letters with so many in common.
+    /// The score of two texts, from their numbers of letters and the number in common.
     pub(super) fn of_texts(self, common: usize, a: usize, b: usize) -> i64 {
         let alone = (a + b - 2 * common) as i64;
         i64::from(self.same) * common as i64 + i64::from(self.alone) * alone

@@ -149,7 +149,7 @@ pub struct Work {
     pub hits: u64,
     /// Pairs of documents with a hit.
     pub pairs: u64,
-    /// Of so many halvings of the seeds the corpus' memory made use: of 2^n seeds one was kept.
+    /// How often the seeds were halved to fit the memory: after `n` halvings one of 2^n seeds is kept.
     pub thinned: u32,
 }
 

@@ -23,7 +23,7 @@ use crate::text::normalise::normalise_into;
 /// Bytes of a seed.
 pub(super) const SEED: usize = 24;
 
-/// Of the hashes that begin within so many bytes the least is a seed.
+/// The window in bytes. The least hash that begins in a window is a seed.
 pub(super) const WINDOW: usize = 48;
 
 /// A text with more seeds is given a window twice as wide, as often as it takes. The seeds of the wider

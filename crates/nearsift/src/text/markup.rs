@@ -66,7 +66,7 @@ mod tests {
     fn tokens<R: Reader<Error = Infallible>>(reader: R) -> Vec<Token> {
         let mut emitter = DefaultEmitter::default();
         emitter.naively_switch_states(true);
-        // White space that is missing between attributes is an error that is told and changes nothing.
+        // White space that is missing between attributes is a parse error, which changes nothing.
         let tokens = Tokenizer::new_with_emitter(reader, emitter).map(|Ok(token)| token);
         tokens.filter(|token| !matches!(token, Token::Error(_))).collect()
     }

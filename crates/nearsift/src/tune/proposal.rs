@@ -210,7 +210,7 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    /// A range of scores with so many pairs, evenly: each of them of two documents of its own.
+    /// A range of scores with this many pairs, evenly distributed. Each pair has two documents of its own.
     type Spread = (f64, f64, u32);
 
     fn pairs(ranges: &[Spread]) -> Vec<ScoredPair> {

@@ -29,7 +29,7 @@ const LEAST_SHIFT: u32 = 64;
 /// A slot varies when its most frequent value is in at most this share of the documents that have it: 9 of 20.
 const MOST_FREQUENT: (usize, usize) = (9, 20);
 
-/// A slot is looked for among so many beside the one where it is likely to be, and by halving only then.
+/// A slot is searched for among this many neighbours of its expected place, and then by binary search.
 const BESIDE_LIKELY: usize = 64;
 
 /// Fewer values that differ than this say nothing.

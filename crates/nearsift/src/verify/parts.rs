@@ -272,7 +272,7 @@ fn is_prose(line: &str) -> bool {
         || weight(line) > 2 * line.chars().filter(char::is_ascii_alphanumeric).count() + PROSE_WORDS
 }
 
-/// A line with so many plain words is prose.
+/// A line with at least this many plain words is prose.
 const PROSE_WORDS: usize = 6;
 
 /// Letters and digits of scripts with spaces, and of those without, which count more than once.

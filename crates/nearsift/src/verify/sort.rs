@@ -1,6 +1,6 @@
 //! Sorting by hashes.
 
-use crate::insertion::sort_nearly_sorted;
+use crate::sort::sort_nearly_sorted;
 
 /// Sorts what begins with a hash: the highest bits tell the place of each within a few.
 #[derive(Debug, Clone, Default)]

@@ -11,7 +11,7 @@ use crate::split_mix::STEP;
 ///
 /// Distinct hashes keep the order of their first occurrence, so that nothing after it depends on the
 /// layout of the table. So the places in it may be, and are, chosen by a secret of the process: the hash of a feature
-/// is public, and whoever writes a document could choose words whose hashes meet in one place of any table whose places
+/// is public, and the author of a document could choose words whose hashes meet in one place of any table whose places
 /// follow from the hash alone, which makes each take as many steps as there are words before it.
 ///
 /// # Complexity

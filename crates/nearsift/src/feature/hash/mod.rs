@@ -185,7 +185,7 @@ fn hash_1_to_3<const LEN: usize>(input: &[u8; LEN]) -> u64 {
     mix_1_to_3([0, LEN / 2, LEN - 1].map(byte), LEN as u32)
 }
 
-/// The first, the middle and the last byte of so many.
+/// The first, the middle and the last byte of a token.
 #[inline(always)]
 fn mix_1_to_3([first, middle, last]: [u32; 3], len: u32) -> u64 {
     let combined = first << 16 | middle << 24 | last | len << 8;
@@ -203,7 +203,7 @@ fn hash_4_to_8<const LEN: usize>(input: &[u8; LEN]) -> u64 {
     mix_4_to_8([word(0), word(LEN - 4)], LEN as u32)
 }
 
-/// The first and the last four bytes of so many.
+/// The first and the last four bytes of a token.
 #[inline(always)]
 fn mix_4_to_8([first, last]: [u32; 2], len: u32) -> u64 {
     let both = u64::from(last).wrapping_add(u64::from(first) << 32);

@@ -25,9 +25,9 @@
 //! *Directory of counts*: lines of 64 bytes, each the first entry's number (8) and the counts of 56
 //! buckets. A count of 255 stands for a long bucket, whose entries come after all others: the long
 //! buckets are listed by key, 32 bytes each: key (4), length (4), first entry (8), and, where the bucket is
-//! so crowded that its values are filed again in an index of their own, that index's offset and length (8
+//! overfull, so that its values are stored again in a nested index, that index's offset and length (8
 //! each), else 0. *Directory of offsets*: 4 bytes a bucket and 4 more, the number of its first entry; of its buckets
-//! only the crowded ones are listed. *Entries* are followed by 64
+//! only the overfull ones are listed. *Entries* are followed by 64
 //! bytes of 0. Where high parts are apart, the entries are their lowest 4 bytes each, and the other bytes of each stand in
 //! the same order at the other place, followed by 64 bytes of 0 too. *Plane*: for the linear plan, the fold of every entry, see
 //! [`crate::hamming::scan::Plane`].
@@ -47,7 +47,7 @@ use std::ops::Range;
 
 use xxhash_rust::xxh3::{xxh3_64, xxh3_64_with_seed};
 
-use super::dense::Dense;
+use super::ball::StoredBall;
 use super::kernel::{LINE, LINE_BUCKETS, LOW_SIZE, PADDING, Planes, read_entry};
 use super::table::Table;
 use crate::hamming::planner::Plan;
@@ -93,7 +93,7 @@ pub enum FormatError {
     },
 }
 
-/// How a table says where a bucket's entries are.
+/// The kind of a table's directory, which maps a bucket to its entries.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Directory {
     Counts,
@@ -101,7 +101,7 @@ pub(super) enum Directory {
 }
 
 impl Directory {
-    /// Its bytes.
+    /// The bytes of the directory.
     pub(super) fn bytes(self, key_bits: u32) -> u64 {
         let buckets = 1u64 << key_bits;
         match self {
@@ -111,37 +111,37 @@ impl Directory {
     }
 }
 
-/// Where a table's parts are.
+/// A table and its sections in the image.
 #[derive(Debug, Clone)]
 pub(super) struct Part<const W: usize> {
     pub(super) table: Table<W>,
     pub(super) block: [u64; W],
     pub(super) directory: Directory,
     pub(super) directory_at: Range<usize>,
-    /// With the padding: whole entries, or their low words.
+    /// The entries, or their low words if they are in planes, and padding.
     pub(super) entries_at: Range<usize>,
-    /// Of entries in planes, where the other bytes are, with the padding.
+    /// The other bytes of entries in planes, and padding.
     pub(super) high_at: Option<Range<usize>>,
     pub(super) long_at: Range<usize>,
-    /// Of the linear plan, where the folds of all entries are, if they are of use.
+    /// The folds of all entries of a linear index, if they speed up its queries.
     pub(super) plane: Option<(Fold, Range<usize>)>,
-    /// The long buckets that are indexes of their own, by key.
-    pub(super) crowded: Vec<Crowded<W>>,
+    /// The nested indexes of overfull buckets, by key.
+    pub(super) nested: Vec<NestedIndex<W>>,
 }
 
 impl<const W: usize> Part<W> {
-    /// Bytes of an entry that are read to compare it.
+    /// Bytes of an entry that a scan reads.
     #[inline(always)]
     pub(super) fn stride(&self) -> usize {
         if self.high_at.is_some() { LOW_SIZE } else { self.table.packing.bytes() }
     }
 
-    /// How many entries are in the section of entries.
+    /// The number of entries in the section.
     pub(super) fn in_section(&self) -> u64 {
         ((self.entries_at.len() - PADDING) / self.stride()) as u64
     }
 
-    /// The entries, wherever they stand.
+    /// The entries, whole or in planes.
     #[inline(always)]
     pub(super) fn entries<'a>(&self, bytes: &'a [u8]) -> Entries<'a> {
         let (entries, size) = (&bytes[self.entries_at.clone()], self.table.packing.bytes());
@@ -160,14 +160,14 @@ impl<const W: usize> Part<W> {
 /// The entries of a table.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Entries<'a> {
-    /// One after the other, of so many bytes each.
+    /// Whole entries without gaps, and the bytes of each.
     Whole(&'a [u8], usize),
-    /// Of one word, in two planes.
+    /// Entries of one word, in two planes.
     InPlanes(Planes<'a>),
 }
 
 impl Entries<'_> {
-    /// The entry at a place, with anything above its bits; `None` past the end.
+    /// The entry at a place; `None` past the end. Bits above the entry's bits are arbitrary.
     #[inline(always)]
     pub(super) fn entry<const W: usize>(&self, place: u64) -> Option<[u64; W]> {
         match self {
@@ -185,21 +185,24 @@ impl Entries<'_> {
     }
 }
 
-/// A bucket that is an index of its own.
+/// An overfull bucket that is stored as an index of its own.
 #[derive(Debug, Clone)]
-pub(super) struct Crowded<const W: usize> {
+pub(super) struct NestedIndex<const W: usize> {
     pub(super) key: u32,
     pub(super) at: Range<usize>,
     pub(super) layout: Layout<W>,
 }
 
-/// The crowded buckets among the long ones.
-pub(super) fn crowded<const W: usize>(
+/// The nested indexes of the long buckets, by key.
+///
+/// # Errors
+/// [`FormatError::Damaged`]: a record does not point to an index.
+pub(super) fn nested_indexes<const W: usize>(
     bytes: &[u8],
     long_at: Range<usize>,
-) -> Result<Vec<Crowded<W>>, FormatError> {
+) -> Result<Vec<NestedIndex<W>>, FormatError> {
     let damaged = || FormatError::Damaged { what: "an index inside a bucket is none" };
-    let mut crowded: Vec<Crowded<W>> = Vec::new();
+    let mut nested: Vec<NestedIndex<W>> = Vec::new();
     for record in bytes[long_at].as_chunks::<LONG_RECORD>().0 {
         let (key, from, len) = (u32_at(record, 0), u64_at(record, 16), u64_at(record, 24));
         if len == 0 {
@@ -208,31 +211,33 @@ pub(super) fn crowded<const W: usize>(
         let end = from.checked_add(len).filter(|&end| end <= bytes.len() as u64);
         let at = from as usize..end.ok_or_else(damaged)? as usize;
         if width(&bytes[at.clone()])? != 64 * W as u32
-            || crowded.last().is_some_and(|last| last.key >= key)
+            || nested.last().is_some_and(|last| last.key >= key)
         {
             return Err(damaged());
         }
         let layout = Layout::read_inner(&bytes[at.clone()])?;
-        crowded.push(Crowded { key, at, layout });
+        nested.push(NestedIndex { key, at, layout });
     }
-    Ok(crowded)
+    Ok(nested)
 }
 
-/// A header that was checked.
+/// The layout of an image, as its header states it.
 #[derive(Debug, Clone)]
 pub(super) struct Layout<const W: usize> {
     pub(super) plan: Plan,
     pub(super) max_distance: u32,
-    /// Distinct values, and how many of them are in the tables: the first ones.
+    /// The number of distinct values.
     pub(super) distinct: u64,
-    pub(super) filed: u64,
+    /// The number of values in each table. The others are in dense balls.
+    pub(super) stored: u64,
+    /// The number of documents.
     pub(super) documents: u64,
     pub(super) id_bytes: usize,
     pub(super) ids_at: Range<usize>,
     pub(super) starts_at: Option<Range<usize>>,
     pub(super) parts: Vec<Part<W>>,
-    /// Where the other values are, in the order of these.
-    pub(super) balls: Vec<Dense<W>>,
+    /// The dense balls, in the order of their values.
+    pub(super) balls: Vec<StoredBall<W>>,
     pub(super) len: usize,
 }
 
@@ -281,6 +286,130 @@ pub(super) fn seal(bytes: &mut [u8]) {
     let header = header_bytes((u32_at(bytes, 76) as usize).min(MAX_TABLES)).min(bytes.len());
     let checksum = header_checksum(bytes, header);
     put_u64(bytes, 24, checksum);
+}
+
+fn damaged(what: &'static str) -> FormatError {
+    FormatError::Damaged { what }
+}
+
+/// The bytes of an image whose header has the right length and checksum.
+#[derive(Clone, Copy)]
+struct Header<'a> {
+    /// The image, cut to the length that the header states.
+    bytes: &'a [u8],
+    /// The number of tables.
+    tables: usize,
+    /// Bytes of the header.
+    len: usize,
+}
+
+impl<'a> Header<'a> {
+    /// Checks the length of an image and the checksum of its header.
+    fn checked(bytes: &'a [u8]) -> Result<Header<'a>, FormatError> {
+        let total = u64_at(bytes, 16);
+        if total > bytes.len() as u64 {
+            return Err(FormatError::Truncated { expected: total, got: bytes.len() as u64 });
+        }
+        let bytes = &bytes[..total as usize];
+        let tables = u32_at(bytes, 76) as usize;
+        if tables == 0 || tables > MAX_TABLES {
+            return Err(damaged("no possible number of tables"));
+        }
+        let len = header_bytes(tables);
+        if len > bytes.len() {
+            return Err(damaged("the header is longer than the index"));
+        }
+        if header_checksum(bytes, len) != u64_at(bytes, 24) {
+            return Err(damaged("the header's checksum differs"));
+        }
+        Ok(Header { bytes, tables, len })
+    }
+
+    /// The section of `count` items of `size` bytes and `padding` bytes more, which starts at byte `at`. It must lie between the header
+    /// and the end.
+    fn section(
+        &self,
+        at: u64,
+        count: u64,
+        size: u64,
+        padding: u64,
+    ) -> Result<Range<usize>, FormatError> {
+        let len = count.checked_mul(size).and_then(|len| len.checked_add(padding));
+        let end = len.and_then(|len| len.checked_add(at));
+        match end {
+            Some(end) if at >= self.len as u64 && end <= self.bytes.len() as u64 => {
+                Ok(at as usize..end as usize)
+            }
+            _ => Err(damaged("a section lies outside the index")),
+        }
+    }
+
+    /// Reads the record of table `t`, which must hold `stored` values.
+    fn part<const W: usize>(
+        &self,
+        t: usize,
+        stored: u64,
+        plan: Plan,
+    ) -> Result<Part<W>, FormatError> {
+        let bytes = self.bytes;
+        let at = HEADER + RECORD * t;
+        let words = |at: usize| std::array::from_fn(|w| u64_at(bytes, at + 8 * w));
+        let table = Table::new(words(at), words(at + 32), u32_at(bytes, at + 64))
+            .ok_or(damaged("a table's key does not fit"))?;
+        let directory = match u32_at(bytes, at + 68) {
+            0 => Directory::Counts,
+            1 => Directory::Offsets,
+            _ => return Err(damaged("an unknown directory")),
+        };
+        let entries = u64_at(bytes, at + 96);
+        if entries != stored {
+            return Err(damaged("a table does not hold every value"));
+        }
+        let size = table.packing.bytes() as u64;
+        let plane = self.plane::<W>(at, stored)?;
+        if plan == Plan::Linear && (self.tables != 1 || size != 8 * W as u64) {
+            return Err(damaged("a linear index holds whole values once"));
+        }
+        let padding = PADDING as u64;
+        let high_at = match u64_at(bytes, at + 128) {
+            0 => None,
+            _ if !table.fits_planes() => return Err(damaged("entries cannot be in planes")),
+            high => Some(self.section(high, entries, size - LOW_SIZE as u64, padding)?),
+        };
+        let size = if high_at.is_some() { LOW_SIZE as u64 } else { size };
+        let directory_bytes = directory.bytes(table.key_bits);
+        let long = u64_at(bytes, at + 112);
+        Ok(Part {
+            block: table.block(),
+            high_at,
+            directory,
+            directory_at: self.section(u64_at(bytes, at + 80), directory_bytes, 1, 0)?,
+            entries_at: self.section(u64_at(bytes, at + 88), entries, size, padding)?,
+            long_at: self.section(u64_at(bytes, at + 104), long, LONG_RECORD as u64, 0)?,
+            plane,
+            nested: Vec::new(),
+            table,
+        })
+    }
+
+    /// The fold and the section of the plane of `stored` values, for the table whose record is at byte `at`.
+    fn plane<const W: usize>(
+        &self,
+        at: usize,
+        stored: u64,
+    ) -> Result<Option<(Fold, Range<usize>)>, FormatError> {
+        let bits = u64_at(self.bytes, at + 72);
+        if bits == 0 {
+            return Ok(None);
+        }
+        let fold = u32::try_from(bits)
+            .ok()
+            .and_then(Fold::of_bits)
+            .filter(|fold| fold.bits() < 64 * W as u32)
+            .ok_or(damaged("an unknown plane"))?;
+        let size = u64::from(fold.bits() / 8);
+        Ok(Some((fold, self.section(u64_at(self.bytes, at + 120), stored, size, 0)?)))
+    }
 }
 
 impl<const W: usize> Layout<W> {
@@ -338,41 +467,18 @@ impl<const W: usize> Layout<W> {
     pub(super) fn read(bytes: &[u8]) -> Result<Layout<W>, FormatError> {
         let mut layout = Layout::read_inner(bytes)?;
         for part in &mut layout.parts {
-            part.crowded = crowded(&bytes[..layout.len], part.long_at.clone())?;
-            if part.crowded.iter().any(|inner| inner.layout.max_distance < layout.max_distance) {
+            part.nested = nested_indexes(&bytes[..layout.len], part.long_at.clone())?;
+            if part.nested.iter().any(|inner| inner.layout.max_distance < layout.max_distance) {
                 return Err(FormatError::Damaged { what: "an index inside a bucket falls short" });
             }
         }
         Ok(layout)
     }
 
-    /// The same of an index whose buckets are no indexes of their own.
+    /// The layout that a header states, without the nested indexes.
     fn read_inner(bytes: &[u8]) -> Result<Layout<W>, FormatError> {
-        let damaged = |what| FormatError::Damaged { what };
-        let total = u64_at(bytes, 16);
-        if total > bytes.len() as u64 {
-            return Err(FormatError::Truncated { expected: total, got: bytes.len() as u64 });
-        }
-        let bytes = &bytes[..total as usize];
-        let tables = u32_at(bytes, 76) as usize;
-        if tables == 0 || tables > MAX_TABLES {
-            return Err(damaged("no possible number of tables"));
-        }
-        let header = header_bytes(tables);
-        if header > bytes.len() {
-            return Err(damaged("the header is longer than the index"));
-        }
-        if header_checksum(bytes, header) != u64_at(bytes, 24) {
-            return Err(damaged("the header's checksum differs"));
-        }
-        let section = |at: u64, count: u64, size: u64, padding: u64| {
-            let len = count.checked_mul(size).and_then(|len| len.checked_add(padding));
-            let end = len.and_then(|len| len.checked_add(at));
-            match end {
-                Some(end) if at >= header as u64 && end <= total => Ok(at as usize..end as usize),
-                _ => Err(damaged("a section lies outside the index")),
-            }
-        };
+        let header = Header::checked(bytes)?;
+        let bytes = header.bytes;
         let (distinct, documents) = (u64_at(bytes, 40), u64_at(bytes, 48));
         if distinct > documents || documents > u64::from(u32::MAX) {
             return Err(damaged("no possible numbers of values and documents"));
@@ -383,7 +489,7 @@ impl<const W: usize> Layout<W> {
         };
         let starts_at = match u64_at(bytes, 96) {
             0 => None,
-            at => Some(section(at, distinct + 1, 4, 0)?),
+            at => Some(header.section(at, distinct + 1, 4, 0)?),
         };
         if starts_at.is_none() && id_bytes > 0 && distinct != documents {
             return Err(damaged("values are shared, and their ids have no starts"));
@@ -391,81 +497,25 @@ impl<const W: usize> Layout<W> {
         let plan = Plan::from_numbers(std::array::from_fn(|i| u32_at(bytes, 60 + 4 * i)))
             .ok_or(damaged("an unknown plan"))?;
         let (mut balls, beside) =
-            Dense::read_all(bytes, header, u64_at(bytes, 104), u32_at(bytes, 112))
+            StoredBall::read_all(bytes, header.len, u64_at(bytes, 104), u32_at(bytes, 112))
                 .ok_or(damaged("a dense ball lies outside the index"))?;
-        let filed = distinct
+        let stored = distinct
             .checked_sub(beside)
             .filter(|_| plan != Plan::Linear || balls.is_empty())
             .ok_or(damaged("no possible numbers of values in dense balls"))?;
-        balls.iter_mut().for_each(|ball| ball.first += filed);
-        let mut parts = Vec::with_capacity(tables);
-        for t in 0..tables {
-            let at = HEADER + RECORD * t;
-            let words = |at: usize| std::array::from_fn(|w| u64_at(bytes, at + 8 * w));
-            let table = Table::new(words(at), words(at + 32), u32_at(bytes, at + 64))
-                .ok_or(damaged("a table's key does not fit"))?;
-            let directory = match u32_at(bytes, at + 68) {
-                0 => Directory::Counts,
-                1 => Directory::Offsets,
-                _ => return Err(damaged("an unknown directory")),
-            };
-            let entries = u64_at(bytes, at + 96);
-            if entries != filed {
-                return Err(damaged("a table does not hold every value"));
-            }
-            let size = table.packing.bytes() as u64;
-            let plane = match u64_at(bytes, at + 72) {
-                0 => None,
-                bits => {
-                    let fold = u32::try_from(bits).ok().and_then(Fold::of_bits);
-                    let fold = fold
-                        .filter(|fold| fold.bits() < 64 * W as u32)
-                        .ok_or(damaged("an unknown plane"))?;
-                    let size = u64::from(fold.bits() / 8);
-                    Some((fold, section(u64_at(bytes, at + 120), filed, size, 0)?))
-                }
-            };
-            if plan == Plan::Linear && (tables != 1 || size != 8 * W as u64) {
-                return Err(damaged("a linear index holds whole values once"));
-            }
-            let high_at = match u64_at(bytes, at + 128) {
-                0 => None,
-                _ if !table.fits_planes() => return Err(damaged("entries cannot be in planes")),
-                high => Some(section(high, entries, size - LOW_SIZE as u64, PADDING as u64)?),
-            };
-            let size = if high_at.is_some() { LOW_SIZE as u64 } else { size };
-            parts.push(Part {
-                block: table.block(),
-                high_at,
-                directory,
-                directory_at: section(
-                    u64_at(bytes, at + 80),
-                    directory.bytes(table.key_bits),
-                    1,
-                    0,
-                )?,
-                entries_at: section(u64_at(bytes, at + 88), entries, size, PADDING as u64)?,
-                long_at: section(
-                    u64_at(bytes, at + 104),
-                    u64_at(bytes, at + 112),
-                    LONG_RECORD as u64,
-                    0,
-                )?,
-                plane,
-                crowded: Vec::new(),
-                table,
-            });
-        }
+        balls.iter_mut().for_each(|ball| ball.first += stored);
+        let parts: Result<Vec<Part<W>>, FormatError> =
+            (0..header.tables).map(|t| header.part(t, stored, plan)).collect();
         let layout = Layout {
             plan,
             max_distance: u32_at(bytes, 56),
             distinct,
-            filed,
+            stored,
             documents,
             id_bytes,
-            ids_at: section(u64_at(bytes, 88), documents, id_bytes as u64, 0)?,
+            parts: parts?,
+            ids_at: header.section(u64_at(bytes, 88), documents, id_bytes as u64, 0)?,
             starts_at,
-            parts,
             balls,
             len: bytes.len(),
         };

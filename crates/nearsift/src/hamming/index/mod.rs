@@ -1,8 +1,8 @@
 //! Exact search in Hamming space: all fingerprints within a distance of a query.
 //!
 //! An [`Index`] never changes once built. It is one piece of bytes without pointers, so it can be
-//! written, mapped and searched in place ([`Index::from_bytes`]). Equal fingerprints are filed once; their
-//! ids share a posting. What the index costs and how it searches is its [`Plan`].
+//! written, mapped and searched in place ([`Index::from_bytes`]). Equal fingerprints are stored once, with
+//! the ids of all their documents. The [`Plan`] decides how the index searches and what it costs.
 //!
 //! ```
 //! use nearsift::fingerprint::Bits;
@@ -19,7 +19,7 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
-/// Does the same with what is held of any width.
+/// Evaluates one expression for the layout of any width.
 macro_rules! wide {
     ($wide:expr, $layout:ident => $does:expr) => {
         match $wide {
@@ -30,14 +30,14 @@ macro_rules! wide {
     };
 }
 
+mod ball;
 mod bits;
 mod build;
 mod code;
-mod dense;
-mod fresh;
 mod image;
 mod kernel;
 mod linear;
+mod mutable;
 mod order;
 mod query;
 mod search;
@@ -55,18 +55,18 @@ use crate::threads::Workers;
 use build::{Built, Keep, Source};
 use image::Layout;
 use kernel::Kernel;
-use query::{FoundValue, Whole, rank_of};
+use query::{FoundValue, FullQuery, rank_of};
 
 pub use crate::hamming::{Budget, Match, Outcome, Work};
 pub use crate::threads::Threads;
-pub use fresh::FreshTable;
 pub use image::FormatError;
+pub use mutable::MutableIndex;
 pub use search::{Ask, Found, Hit, Scratch, Search, SearchError};
 
-/// What stands for a document in the answers.
+/// The ids by which answers name documents.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Ids<'a> {
-    /// Nothing: the index tells values alone. A match's id is the value's place in the index.
+    /// The index stores no ids. The id of a match is the place of its value in the index.
     None,
     /// The document's place in the input, from 0; 4 bytes each.
     Positions,
@@ -105,13 +105,13 @@ impl Ids<'_> {
 /// How an index is built.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Settings {
-    /// The largest distance that will be asked, inclusive, in bits: every smaller one can be asked too.
+    /// The largest distance of a query, inclusive, in bits.
     pub max_distance: u32,
     /// The plan, or `None` to let the planner choose.
     pub plan: Option<Plan>,
-    /// Who builds.
+    /// The threads that build.
     pub threads: Threads,
-    /// Bytes that the index may take, or `None` for what is fastest.
+    /// The most bytes of the index, or `None` for the fastest index.
     pub memory_bytes: Option<u64>,
 }
 
@@ -122,7 +122,7 @@ impl Settings {
     }
 }
 
-/// Why an index cannot be built as asked.
+/// Why an index cannot be built with its settings.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum BuildError {
@@ -205,7 +205,7 @@ fn layout_of(bytes: &[u8]) -> Result<(Layouts, usize), FormatError> {
 
 type Layouts = Wide<Layout<1>, Layout<2>, Layout<4>>;
 
-/// Fingerprints filed so that all within a distance of a query are found fast. It never changes.
+/// An immutable index of fingerprints. A query finds all fingerprints within a distance, exactly.
 ///
 /// # Complexity
 /// Memory: see [`crate::hamming::planner::Forecast`]; with ids 4 or 8 bytes a document more, and 4
@@ -224,11 +224,13 @@ impl Index<'static> {
     /// [`BuildError`], when the settings do not fit the fingerprints.
     ///
     /// # Complexity
-    /// O(n) for each table. Memory beside the index: up to 4 million fingerprints as much as they and their ids
-    /// take, of more a third of the fingerprints' size if that is more, and for each of the threads what a
-    /// small part of them takes. Where fingerprints crowd into few buckets, three times as much. Where they crowd
-    /// in a small ball, a table is built twice at least; all fingerprints and their ids are held once more, and
-    /// those of the ball three times while it is found.
+    /// O(n) for each table. Memory beside the index:
+    /// - the size of 4 million fingerprints with their ids, or a third of all fingerprints if that is more;
+    /// - for each thread the size of a small part of the fingerprints;
+    /// - three times as much if most fingerprints share few buckets.
+    ///
+    /// If many fingerprints lie in a small ball, a table is built twice at least. Then all fingerprints and their ids are copied once,
+    /// and those in the ball are held three times while the ball is found.
     pub fn build(
         bits: Bits,
         words: &[u64],
@@ -300,12 +302,11 @@ impl Index<'static> {
 }
 
 impl<'a> Index<'a> {
-    /// An index over bytes that [`Index::as_bytes`] gave, without copying them. Bytes after its end
-    /// are ignored.
+    /// Opens an index from the bytes of [`Index::as_bytes`], without copying them. Bytes after its end are ignored.
     ///
-    /// The header is checked, and that every section lies inside the bytes; damage inside the
-    /// sections is found by [`Index::verify`] alone. Unverified, it can lead to wrong answers but to
-    /// no panic and no read outside the bytes. Searches are fastest when the bytes start at a multiple of 64.
+    /// Checks the header, and that every section lies inside the bytes. Damage inside a section is found only by [`Index::verify`]: it
+    /// can cause wrong answers, but no panic and no read outside the bytes. Searches are fastest when the bytes start at a multiple of
+    /// 64.
     ///
     /// # Errors
     /// [`FormatError`]: what is wrong with the bytes.
@@ -333,7 +334,7 @@ impl<'a> Index<'a> {
         wide!(&self.layout, layout => layout.verify(&self.bytes))
     }
 
-    /// How it searches.
+    /// The plan by which the index searches.
     pub fn plan(&self) -> Plan {
         wide!(&self.layout, layout => layout.plan)
     }
@@ -390,13 +391,13 @@ impl Search for Index<'_> {
             if let Some(scan) = layout.scan(&self.bytes) {
                 return Ok(layout.visit_by_scan(&scan, &self.bytes, query, ask, each));
             }
-            let flight = layout.flight(scratch);
+            let state = layout.query_state(scratch);
             let bytes = &*self.bytes;
             let each = &mut |found: FoundValue<_>| {
                 let ids = |id: &mut dyn FnMut(u64)| self.ids_of(layout, &found, id);
                 each(&Hit::new(found.distance, &found.value, &ids))
             };
-            self.kernel.run(Whole { flight, layout, bytes, query, ask, each })
+            self.kernel.run(FullQuery { state, layout, bytes, query, ask, each })
         }))
     }
 }

@@ -1,5 +1,5 @@
 //! The documents of an index in its own order, which is that of the first table's entries and then of the dense
-//! balls' values: whoever numbers documents by it keeps neither ids nor values beside the index.
+//! balls' values: a caller that numbers its documents in this order keeps neither ids nor values beside the index.
 
 use std::ops::{ControlFlow, Range};
 
@@ -158,7 +158,7 @@ struct Walk<'a, F, const W: usize> {
     each: F,
 }
 
-/// Where one of several things is that take so many bytes each.
+/// The range of item `place` in a section of items of `size` bytes.
 fn nth(all: &Range<usize>, place: u64, size: usize) -> Range<usize> {
     let at = all.start + place as usize * size;
     at..at + size
@@ -181,9 +181,9 @@ where
         let entries = part.entries(self.bytes);
         let (size, stride) = (part.table.packing.bytes(), part.stride());
         // What damaged bytes name beyond the entries is none.
-        for place in places.start.max(self.first)..places.end.min(self.layout.filed) {
+        for place in places.start.max(self.first)..places.end.min(self.layout.stored) {
             let Some(entry) = entries.entry(place) else { break };
-            let value = &part.table.unfile(lanes, key, &entry);
+            let value = &part.table.decode(lanes, key, &entry);
             let entry_at = nth(&part.entries_at, place, stride);
             let high_at = part.high_at.as_ref().map(|at| nth(at, place, size - stride));
             (self.each)(Walked { place, value, entry_at, high_at, told_at: told_at.clone() })?;

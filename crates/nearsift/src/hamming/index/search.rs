@@ -1,25 +1,25 @@
-//! What can be asked, whatever holds the fingerprints.
+//! Searches by distance: the trait of all indexes, its queries and answers.
 
 use std::fmt;
 use std::ops::ControlFlow;
 
-use super::fresh::FreshFlight;
 use super::image::Layout;
-use super::query::Flight;
+use super::mutable::MutableQueryState;
+use super::query::QueryState;
 use crate::fingerprint::Bits;
 use crate::hamming::{Budget, Match, Outcome};
 
-/// What is asked of every query.
+/// The limits of a query.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Ask {
     /// The inclusive distance, in bits.
     pub max_distance: u32,
-    /// How many fingerprints one query may be compared with.
+    /// The most fingerprints that the query is compared with.
     pub budget: Budget,
 }
 
 impl Ask {
-    /// Everything within `max_distance`, inclusive, at any cost.
+    /// Everything within `max_distance` bits, inclusive, without a budget.
     pub const fn within(max_distance: u32) -> Ask {
         Ask { max_distance, budget: Budget::Unlimited }
     }
@@ -28,7 +28,7 @@ impl Ask {
 /// Calls its argument for every id of a fingerprint.
 type EachId<'a> = dyn Fn(&mut dyn FnMut(u64)) + 'a;
 
-/// A fingerprint within the distance, as a search comes upon it.
+/// A fingerprint within the distance of a query.
 pub struct Hit<'a> {
     distance: u32,
     value: &'a [u64],
@@ -50,8 +50,7 @@ impl<'a> Hit<'a> {
         self.value
     }
 
-    /// Calls `id` for every document that has this fingerprint, in ascending order of ids. They are
-    /// looked up only when asked for.
+    /// Calls `id` for every document that has this fingerprint, in ascending order of ids. The ids are looked up by this call.
     pub fn each_id(&self, mut id: impl FnMut(u64)) {
         (self.ids)(&mut id);
     }
@@ -91,9 +90,9 @@ pub enum SearchError {
         "distance {asked} was asked of an index for {max_distance} at most: build it for {asked}"
     )]
     DistanceBeyondIndex {
-        /// The distance asked.
+        /// The distance of the query.
         asked: u32,
-        /// The largest that can be asked.
+        /// The largest distance of the index.
         max_distance: u32,
     },
 }
@@ -104,14 +103,14 @@ pub trait Search {
     /// The width of the fingerprints.
     fn bits(&self) -> Bits;
 
-    /// The largest distance that can be asked, inclusive, in bits.
+    /// The largest distance of a query, inclusive, in bits.
     fn max_distance(&self) -> u32;
 
     /// The number of documents, equal fingerprints counted each.
     fn documents(&self) -> u64;
 
-    /// Calls `each` for every distinct fingerprint within the distance, each once, until it breaks. The
-    /// order depends on the plan and on nothing else.
+    /// Calls `each` once for every distinct fingerprint within the distance, until it breaks. The order depends only on the plan and the
+    /// fingerprints.
     ///
     /// # Errors
     /// [`SearchError`]: the query's width or the distance does not fit.
@@ -123,15 +122,15 @@ pub trait Search {
         each: &mut dyn FnMut(&Hit<'_>) -> ControlFlow<()>,
     ) -> Result<Outcome, SearchError>;
 
-    /// Memory for queries, to be kept and used again.
+    /// Memory for queries. Keep it: reusing it saves allocations.
     fn scratch(&self) -> Scratch {
         Scratch::default()
     }
 
-    /// All documents within the distance, nearest first; of equal distance, by ascending id.
+    /// All documents within the distance, in ascending order of distance, then of id.
     ///
     /// # Errors
-    /// As [`Search::visit`].
+    /// [`SearchError`]: the query's width or the distance does not fit.
     fn range(&self, query: &[u64], ask: &Ask, scratch: &mut Scratch) -> Result<Found, SearchError> {
         let mut matches = Vec::new();
         let outcome = self.visit(query, ask, scratch, &mut |hit| {
@@ -143,7 +142,7 @@ pub trait Search {
     }
 }
 
-/// Whether a query can be answered.
+/// Checks that a query fits the index.
 pub(super) fn check<S: Search + ?Sized>(
     searched: &S,
     query: &[u64],
@@ -162,46 +161,46 @@ pub(super) fn check<S: Search + ?Sized>(
     Ok(())
 }
 
-/// Memory that queries use, one after the other. One scratch serves any number of indexes.
+/// Memory that queries reuse. One scratch serves any number of indexes, one query at a time.
 #[derive(Debug, Default)]
 pub struct Scratch {
-    one: Option<Box<Flight<1>>>,
-    two: Option<Box<Flight<2>>>,
-    four: Option<Box<Flight<4>>>,
-    fresh: FreshFlight,
+    one: Option<Box<QueryState<1>>>,
+    two: Option<Box<QueryState<2>>>,
+    four: Option<Box<QueryState<4>>>,
+    mutable: MutableQueryState,
 }
 
 impl Scratch {
-    /// For a table of fresh fingerprints.
-    pub(super) fn fresh(&mut self) -> &mut FreshFlight {
-        &mut self.fresh
+    /// The state of queries in mutable indexes.
+    pub(super) fn mutable(&mut self) -> &mut MutableQueryState {
+        &mut self.mutable
     }
 }
 
 fn fit<'s, const W: usize>(
-    held: &'s mut Option<Box<Flight<W>>>,
+    held: &'s mut Option<Box<QueryState<W>>>,
     layout: &Layout<W>,
-) -> &'s mut Flight<W> {
-    if held.as_ref().is_none_or(|flight| !flight.fits(layout)) {
+) -> &'s mut QueryState<W> {
+    if held.as_ref().is_none_or(|state| !state.fits(layout)) {
         *held = None;
     }
-    held.get_or_insert_with(|| Box::new(Flight::new(layout)))
+    held.get_or_insert_with(|| Box::new(QueryState::new(layout)))
 }
 
 impl Layout<1> {
-    pub(super) fn flight<'s>(&self, scratch: &'s mut Scratch) -> &'s mut Flight<1> {
+    pub(super) fn query_state<'s>(&self, scratch: &'s mut Scratch) -> &'s mut QueryState<1> {
         fit(&mut scratch.one, self)
     }
 }
 
 impl Layout<2> {
-    pub(super) fn flight<'s>(&self, scratch: &'s mut Scratch) -> &'s mut Flight<2> {
+    pub(super) fn query_state<'s>(&self, scratch: &'s mut Scratch) -> &'s mut QueryState<2> {
         fit(&mut scratch.two, self)
     }
 }
 
 impl Layout<4> {
-    pub(super) fn flight<'s>(&self, scratch: &'s mut Scratch) -> &'s mut Flight<4> {
+    pub(super) fn query_state<'s>(&self, scratch: &'s mut Scratch) -> &'s mut QueryState<4> {
         fit(&mut scratch.four, self)
     }
 }

@@ -1,18 +1,17 @@
-//! One query in several indexes: a step is done in all of them before the next one, so that the memory that
-//! the others wait for is fetched at the same time.
+//! One query in several indexes. Each step runs in all indexes before the next step begins, so that their memory accesses overlap.
 
 use std::ops::ControlFlow;
 
 use super::image::Layout;
 use super::kernel::{Job, Lanes};
-use super::query::Flight;
+use super::query::QueryState;
 use super::search::{self, Ask, Hit, Scratch, SearchError};
 use super::{Index, Wide};
 use crate::hamming::Outcome;
 
 impl Index<'_> {
-    /// The first of three steps of a search, which together do what [`Search::visit`](super::Search::visit) does: asks for what
-    /// says where the entries are. `scratch` is for this index alone until the last step.
+    /// The first of three steps of a search, which together do what [`Search::visit`](super::Search::visit) does. Prefetches the
+    /// directory of the query's buckets. Until the last step, `scratch` must be used for this index alone.
     ///
     /// ```
     /// use std::ops::ControlFlow;
@@ -42,7 +41,7 @@ impl Index<'_> {
     /// ```
     ///
     /// # Errors
-    /// As [`Search::visit`](super::Search::visit).
+    /// [`SearchError`]: the query's width or the distance does not fit the index.
     pub fn begin(
         &self,
         query: &[u64],
@@ -51,23 +50,22 @@ impl Index<'_> {
     ) -> Result<(), SearchError> {
         search::check(self, query, ask)?;
         wide!(&self.layout, layout => {
-            let flight = layout.flight(scratch);
+            let state = layout.query_state(scratch);
             let query = &query.as_chunks().0[0];
-            self.kernel.run(Begin { index: self, layout, flight, query, ask });
+            self.kernel.run(Begin { index: self, layout, state, query, ask });
         });
         Ok(())
     }
 
-    /// The second step: looks up where the entries are, and asks for them.
+    /// The second step: looks up the query's buckets and prefetches their entries.
     pub fn look_up(&self, scratch: &mut Scratch) {
         wide!(&self.layout, layout => {
-            let flight = layout.flight(scratch);
-            self.kernel.run(LookUp { index: self, layout, flight });
+            let state = layout.query_state(scratch);
+            self.kernel.run(LookUp { index: self, layout, state });
         });
     }
 
-    /// The last step: calls `each` with every hit. `query` and the distance are those of the first step; the budget
-    /// is this one's.
+    /// The last step: calls `each` with every hit. `query` and the distance are those of the first step. The budget is that of `ask`.
     pub fn finish(
         &self,
         query: &[u64],
@@ -80,8 +78,8 @@ impl Index<'_> {
                 let query = &query.as_chunks().0[0];
                 return layout.visit_by_scan(&scan, &self.bytes, query, ask, each);
             }
-            let flight = layout.flight(scratch);
-            self.kernel.run(Finish { index: self, layout, flight, ask, each })
+            let state = layout.query_state(scratch);
+            self.kernel.run(Finish { index: self, layout, state, ask, each })
         })
     }
 }
@@ -89,7 +87,7 @@ impl Index<'_> {
 struct Begin<'a, const W: usize> {
     index: &'a Index<'a>,
     layout: &'a Layout<W>,
-    flight: &'a mut Flight<W>,
+    state: &'a mut QueryState<W>,
     query: &'a [u64; W],
     ask: &'a Ask,
 }
@@ -99,16 +97,16 @@ impl<const W: usize> Job for Begin<'_, W> {
 
     #[inline(always)]
     fn run<L: Lanes>(self, lanes: L) {
-        let Begin { index, layout, flight, query, ask } = self;
-        flight.start(lanes, layout, query, ask.max_distance);
-        flight.fetch_directories(layout, &index.bytes);
+        let Begin { index, layout, state, query, ask } = self;
+        state.start(lanes, layout, query, ask.max_distance);
+        state.fetch_directories(layout, &index.bytes);
     }
 }
 
 struct LookUp<'a, const W: usize> {
     index: &'a Index<'a>,
     layout: &'a Layout<W>,
-    flight: &'a mut Flight<W>,
+    state: &'a mut QueryState<W>,
 }
 
 impl<const W: usize> Job for LookUp<'_, W> {
@@ -116,15 +114,15 @@ impl<const W: usize> Job for LookUp<'_, W> {
 
     #[inline(always)]
     fn run<L: Lanes>(self, lanes: L) {
-        let LookUp { index, layout, flight } = self;
-        flight.look_up(lanes, layout, &index.bytes);
+        let LookUp { index, layout, state } = self;
+        state.look_up(lanes, layout, &index.bytes);
     }
 }
 
 struct Finish<'a, const W: usize> {
     index: &'a Index<'a>,
     layout: &'a Layout<W>,
-    flight: &'a mut Flight<W>,
+    state: &'a mut QueryState<W>,
     ask: &'a Ask,
     each: &'a mut dyn FnMut(&Hit<'_>) -> ControlFlow<()>,
 }
@@ -134,8 +132,8 @@ impl<const W: usize> Job for Finish<'_, W> {
 
     #[inline(always)]
     fn run<L: Lanes>(self, lanes: L) -> Outcome {
-        let Finish { index, layout, flight, ask, each } = self;
-        flight.scan(lanes, layout, &index.bytes, ask, &mut |found| {
+        let Finish { index, layout, state, ask, each } = self;
+        state.scan(lanes, layout, &index.bytes, ask, &mut |found| {
             let ids = |id: &mut dyn FnMut(u64)| index.ids_of(layout, &found, id);
             each(&Hit::new(found.distance, &found.value, &ids))
         })

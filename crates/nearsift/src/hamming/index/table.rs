@@ -8,17 +8,17 @@ use crate::hamming::planner::binomial;
 /// Data bits of a codeword that keys may leave out while entries need no parity bits.
 pub(super) const MAX_LOW_BITS: u32 = 3;
 
-/// How a table files fingerprints.
+/// How a table divides a fingerprint into a key, which chooses the bucket, and an entry, which holds the other bits.
 ///
-/// A table by prefix has no window: the key is its block. A table by code has a window of 31 bits, filed under the
-/// nearest codeword; its key is the codeword's highest data bits, then the further bits of the block.
+/// A table by prefix has no window: its key is its block. A table by code has a window of 31 bits, which is replaced by the nearest
+/// codeword. Its key is the codeword's highest data bits, then the further bits of the block.
 #[derive(Debug, Clone)]
 pub(super) struct Table<const W: usize> {
-    /// The 31 bits that are filed by code, or none.
+    /// The 31 bits that are replaced by the nearest codeword, or no bits.
     pub(super) window: [u64; W],
-    /// The bits that are in the key as they are.
+    /// The bits that the key holds unchanged.
     pub(super) plain: [u64; W],
-    /// The bits that entries hold as they are.
+    /// The bits that entries hold unchanged.
     rest: [u64; W],
     /// Data bits of the codeword that are not in the key.
     pub(super) dropped: u32,
@@ -35,17 +35,18 @@ pub(super) struct Table<const W: usize> {
     live: [u64; W],
 }
 
-/// A query as one table sees it.
+/// A query in the terms of one table.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Aim<const W: usize> {
-    pub(super) own: Probe,
+pub(super) struct TableQuery<const W: usize> {
+    /// The bucket of the query itself: the probe of radius 0.
+    pub(super) exact: Probe,
     syndrome: u32,
     pub(super) target: Target<W>,
 }
 
 impl<const W: usize> Table<W> {
-    /// A table for a window of 31 bits or none, further bits for the key, and so many data bits left
-    /// out of the key. `None` when these do not fit together.
+    /// A table with a window of 31 bits or none, and further bits in the key. `dropped` data bits are left out of the key. `None` when
+    /// the bits do not fit together.
     pub(super) fn new(window: [u64; W], plain: [u64; W], dropped: u32) -> Option<Table<W>> {
         let (window_bits, plain_bits) = (weight(&window), weight(&plain));
         let by_code = window_bits > 0;
@@ -99,7 +100,7 @@ impl<const W: usize> Table<W> {
         })
     }
 
-    /// Whether buckets are chosen by bits of the fingerprint as they are.
+    /// Whether the key is a set of bits of the fingerprint, unchanged.
     pub(super) fn is_by_prefix(&self) -> bool {
         self.balls.is_none()
     }
@@ -109,7 +110,7 @@ impl<const W: usize> Table<W> {
         W == 1 && self.balls.is_none() && self.key_bits > 0 && self.packing.bytes() > LOW_SIZE
     }
 
-    /// The bits by which this table guarantees to find: window and plain bits.
+    /// The bits whose distance from the query the radius bounds: window and plain bits.
     pub(super) fn block(&self) -> [u64; W] {
         std::array::from_fn(|w| self.window[w] | self.plain[w])
     }
@@ -155,22 +156,22 @@ impl<const W: usize> Table<W> {
         self.key_of(lanes, window, plain, syndrome)
     }
 
-    /// The buckets of as many values.
+    /// Sets `keys` to the buckets of the values.
     #[inline(always)]
     pub(super) fn keys<L: Lanes>(&self, lanes: L, values: &[[u64; W]], keys: &mut [u32]) {
-        let told = self.runs.map_or(0, |(window_at, plain_at)| {
+        let done = self.runs.map_or(0, |(window_at, plain_at)| {
             let (plain_bits, dropped) = (self.plain_bits, self.dropped);
             let runs = KeyRuns { window_at, plain_at, plain_bits, dropped };
             lanes.first_keys_by_code(&runs, values.as_flattened(), keys)
         });
-        for (value, key) in values.iter().zip(keys).skip(told) {
+        for (value, key) in values.iter().zip(keys).skip(done) {
             *key = self.key(lanes, value);
         }
     }
 
     /// The bucket of a value and its entry there.
     #[inline(always)]
-    pub(super) fn file<L: Lanes>(&self, lanes: L, value: &[u64; W]) -> (u32, [u64; W]) {
+    pub(super) fn encode<L: Lanes>(&self, lanes: L, value: &[u64; W]) -> (u32, [u64; W]) {
         let (window, plain, syndrome) = self.head(lanes, value);
         let key = self.key_of(lanes, window, plain, syndrome);
         let mut entry = shift_up(&lanes.gather(value, &self.rest), self.packing.rest_at());
@@ -187,9 +188,9 @@ impl<const W: usize> Table<W> {
         (key, entry)
     }
 
-    /// The value that [`Table::file`] files so.
+    /// The value with this key and entry: the inverse of [`Table::encode`].
     #[inline(always)]
-    pub(super) fn unfile<L: Lanes>(&self, lanes: L, key: u32, entry: &[u64; W]) -> [u64; W] {
+    pub(super) fn decode<L: Lanes>(&self, lanes: L, key: u32, entry: &[u64; W]) -> [u64; W] {
         let entry: [u64; W] = {
             let live = lowest::<W>(self.packing.bits);
             std::array::from_fn(|w| entry[w] & live[w])
@@ -218,20 +219,25 @@ impl<const W: usize> Table<W> {
         (u64::from(codeword) | plain << WINDOW_BITS) & self.visible
     }
 
-    /// A query as this table sees it.
+    /// The query in the terms of this table.
     #[inline(always)]
-    pub(super) fn aim<L: Lanes>(&self, lanes: L, query: &[u64; W], max_distance: u32) -> Aim<W> {
+    pub(super) fn query<L: Lanes>(
+        &self,
+        lanes: L,
+        query: &[u64; W],
+        max_distance: u32,
+    ) -> TableQuery<W> {
         let (window, plain, syndrome) = self.head(lanes, query);
         let key = self.key_of(lanes, window, plain, syndrome);
         let head = (window | plain << self.window_bits) & self.visible;
-        Aim {
-            own: Probe { key, near: self.centre(key) ^ head },
+        TableQuery {
+            exact: Probe { key, near: self.centre(key) ^ head },
             syndrome,
             target: self.target(lanes, query, max_distance),
         }
     }
 
-    /// A query as this table's entries see it.
+    /// The query in the terms of this table's entries.
     #[inline(always)]
     pub(super) fn target<L: Lanes>(
         &self,
@@ -243,23 +249,23 @@ impl<const W: usize> Table<W> {
         Target { rest, mask: self.live, max_distance }
     }
 
-    /// Appends the buckets of all values whose blocks differ from the query's in exactly `radius` bits,
-    /// leaving out those that smaller radii have. By code, radius 1 is the largest.
+    /// Appends the buckets of all values whose blocks differ from the query's in exactly `radius` bits, without the buckets of
+    /// smaller radii. The largest radius of a table by code is 1.
     #[inline(always)]
-    pub(super) fn shell(&self, aim: &Aim<W>, radius: u32, probes: &mut Vec<Probe>) {
-        let own = aim.own;
+    pub(super) fn shell(&self, query: &TableQuery<W>, radius: u32, probes: &mut Vec<Probe>) {
+        let exact = query.exact;
         if radius == 0 {
-            return probes.push(own);
+            return probes.push(exact);
         }
         if let Some(balls) = &self.balls {
             let plain_at = DATA_BITS - self.dropped;
-            probes.extend(balls.of(aim.syndrome)[1..].iter().map(|step| Probe {
-                key: own.key ^ step.key,
-                near: own.near ^ u64::from(step.centre),
+            probes.extend(balls.of(query.syndrome)[1..].iter().map(|step| Probe {
+                key: exact.key ^ step.key,
+                near: exact.near ^ u64::from(step.centre),
             }));
             probes.extend((0..self.plain_bits).map(|bit| Probe {
-                key: own.key ^ 1 << (plain_at + bit),
-                near: own.near ^ 1 << (WINDOW_BITS + bit),
+                key: exact.key ^ 1 << (plain_at + bit),
+                near: exact.near ^ 1 << (WINDOW_BITS + bit),
             }));
             return;
         }
@@ -270,7 +276,7 @@ impl<const W: usize> Table<W> {
         let mut flips = ones(radius);
         let end = 1u64 << self.key_bits;
         while flips < end {
-            probes.push(Probe { key: own.key ^ flips as u32, near: flips });
+            probes.push(Probe { key: exact.key ^ flips as u32, near: flips });
             let lowest = flips & flips.wrapping_neg();
             let ripple = flips + lowest;
             flips = ripple | (((flips ^ ripple) >> 2) / lowest);
@@ -278,7 +284,7 @@ impl<const W: usize> Table<W> {
     }
 }
 
-/// Where the window and the plain bits begin, if each is a run of bits of one word.
+/// The lowest bit of the window and that of the plain bits, if each is a run of bits of one word.
 fn runs<const W: usize>(window: &[u64; W], plain: &[u64; W]) -> Option<(u32, u32)> {
     let run = |mask: u64| {
         let at = mask.checked_shr(mask.trailing_zeros()).unwrap_or(0);
@@ -352,7 +358,7 @@ mod tests {
 
     fn check<const W: usize>(value: [u64; W], flips: &[usize]) -> Result<(), TestCaseError> {
         for table in tables::<W>() {
-            let (key, entry) = table.file(Plain, &value);
+            let (key, entry) = table.encode(Plain, &value);
             prop_assert!(u64::from(key) < 1 << table.key_bits);
             prop_assert_eq!(table.key(Plain, &value), key);
             for kernel in Kernel::available() {
@@ -362,16 +368,16 @@ mod tests {
                 kernel.run(Keys { table: &table, values: &values, keys: &mut keys });
                 prop_assert_eq!(keys, expect);
             }
-            prop_assert_eq!(table.unfile(Plain, key, &entry), value);
+            prop_assert_eq!(table.decode(Plain, key, &entry), value);
             let mut query = value;
             for flip in flips {
                 query[flip / 64 % W] ^= 1 << (flip % 64);
             }
-            let aim = table.aim(Plain, &query, 64);
+            let in_table = table.query(Plain, &query, 64);
             let radius = distance_in(&query, &value, &table.block());
             let mut found = Vec::new();
             for r in 0..=radius.min(table.max_radius()).min(3) {
-                table.shell(&aim, r, &mut found);
+                table.shell(&in_table, r, &mut found);
             }
             let keys: std::collections::HashSet<u32> = found.iter().map(|p| p.key).collect();
             prop_assert_eq!(keys.len(), found.len(), "no bucket twice");
@@ -379,7 +385,7 @@ mod tests {
                 prop_assert!(keys.contains(&key), "radius {} of {:?}", radius, table);
             }
             for probe in found.iter().filter(|probe| probe.key == key) {
-                let target = &aim.target;
+                let target = &in_table.target;
                 let inside = (table.packing.offset(entry[0]) ^ probe.near).count_ones();
                 let outside = distance_in(&entry, &target.rest, &target.mask);
                 prop_assert_eq!(inside + outside, crate::hamming::distance(&query, &value));
@@ -390,7 +396,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn values_are_filed_and_found(
+        fn values_are_encoded_and_found(
             value: [u64; 4], flips in prop::collection::vec(0usize..256, 0..6),
         ) {
             check([value[0]], &flips)?;

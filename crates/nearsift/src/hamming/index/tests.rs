@@ -159,7 +159,7 @@ proptest! {
         let words = bits.words();
         for shape in SHAPES {
             let values = values(shape, n, words, seed);
-            let mut fresh = FreshTable::new(bits, max_distance, 200).unwrap();
+            let mut fresh = MutableIndex::new(bits, max_distance, 200).unwrap();
             let (alone, together) = values.split_at(n / 3 * words);
             for (value, id) in alone.chunks(words).zip(0..) {
                 fresh.insert(value, id).unwrap();

@@ -347,7 +347,7 @@ fn tables_of(plan: Plan, question: &Question) -> Vec<Table> {
     }
 }
 
-/// What is not in the cache when a query comes: it holds what was read last, and a line of a small table is read
+/// The shares of reads that miss the cache. It holds the lines read last, and a line of a small table is read
 /// more often than one of a big one.
 struct Cache {
     directories_missed: f64,
@@ -355,7 +355,7 @@ struct Cache {
 }
 
 impl Cache {
-    /// Of a cache of so many lines, by the time after which what was not read is gone (Che, Tung and Wang,
+    /// The misses of a cache of `lines` lines, by the time after which an unread line is evicted (Che, Tung and Wang,
     /// 'Hierarchical web caching systems', IEEE JSAC 20(7), 2002, section III).
     fn of(tables: &[Table], values: f64, lines: f64) -> Cache {
         // All lines, and those that a query reads.

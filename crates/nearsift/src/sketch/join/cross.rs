@@ -34,7 +34,7 @@ pub struct CrossSettings {
     pub min_score: Score,
     /// The most candidates of a document: those that score highest, of equal scores the first ones.
     pub best: usize,
-    /// Corpora with at most so many pairs have all of them compared.
+    /// With at most this many pairs of documents, all pairs are compared.
     pub all_pairs_up_to: u64,
 }
 
@@ -61,7 +61,7 @@ pub struct CrossWork {
     pub skipped: u64,
 }
 
-/// Of one key, a document is compared with at most so many of the other corpus.
+/// The most documents of the other corpus that a document is compared with for one key.
 const EACH_KEY: u32 = Settings::MAX_COMPARISONS / KEYS as u32;
 
 /// The candidates, in ascending order of the document, then from the highest score on.

@@ -28,8 +28,8 @@
 
 mod columns;
 mod cross;
-mod crowd;
 mod groups;
+mod hot_key;
 mod kernels;
 mod plan;
 mod search;

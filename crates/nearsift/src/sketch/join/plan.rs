@@ -190,7 +190,7 @@ impl<K: KeySource> SketchJoin<'_, K> {
 pub const KEY_WINDOW_BYTES: u64 = 4;
 
 /// Bytes beside the pairs: two columns of documents and the repeats; for all pairs the sketches laid
-/// out once more; for keys the entries that are sorted, those of a crowd, which are twice as long,
+/// out once more; for keys the entries that are sorted, those of a hot key, which are twice as long,
 /// counted neighbours, and the last keys of each document.
 fn standing_bytes(plan: Plan, documents: u64) -> u64 {
     let search = match plan {

@@ -4,7 +4,7 @@ use std::ops::{AddAssign, ControlFlow, Range};
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU32, Ordering};
 
-use super::crowd::Neighbours;
+use super::hot_key::Neighbours;
 use super::kernels::{LANES, Row, Tile, budget};
 use super::{KeySource, NO_KEY, SketchJoin};
 use crate::pages;
@@ -93,8 +93,8 @@ impl Bound {
         n.saturating_sub(1).div_ceil(2) <= self.each
     }
 
-    /// Whether `n` sketches that share a key are a crowd, in which not all pairs are wanted.
-    pub(super) fn is_crowd(self, n: usize) -> bool {
+    /// Whether `n` sketches that share a key are a hot key, in which not all pairs are wanted.
+    pub(super) fn is_hot(self, n: usize) -> bool {
         n > self.most_pairs_of || !self.compares_all(n)
     }
 
@@ -240,7 +240,7 @@ impl<K: KeySource> SketchJoin<'_, K> {
                 }
                 ControlFlow::Continue(())
             });
-            for run in runs(&entries).filter(|run| bound.is_crowd(run.len())) {
+            for run in runs(&entries).filter(|run| bound.is_hot(run.len())) {
                 run.iter().for_each(|&entry| earlier.set(key, entry as u32, NO_KEY));
             }
             sink.pause();
@@ -338,8 +338,8 @@ impl<S: Sink, K> Buckets<'_, S, K> {
     }
 
     fn search(&mut self, run: &[u64]) {
-        if self.bound.is_crowd(run.len()) {
-            self.search_crowd(run);
+        if self.bound.is_hot(run.len()) {
+            self.search_hot_key(run);
         } else {
             self.work.comparisons += (run.len() * (run.len() - 1) / 2) as u64;
             if run.iter().any(|&entry| self.sink.wants(entry as u32)) {

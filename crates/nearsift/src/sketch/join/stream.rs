@@ -144,7 +144,7 @@ impl<K: KeySource> View<'_, '_, K> {
         edges: &[u64],
         f: &mut impl FnMut(Pair) -> ControlFlow<B>,
     ) -> ControlFlow<B> {
-        /// Edges that one task scores, about: so many pairs at once take little memory. Tests cut often.
+        /// Edges that one task scores, about. Few enough to take little memory; fewer in tests, for more tasks.
         const STRETCH: usize = if cfg!(test) { 3 } else { 1 << 13 };
         let workers = &self.join.workers;
         // Each document of a sketch may be in a pair with each of another: that many pairs are not gathered.
@@ -266,7 +266,7 @@ impl<K: KeySource> Gather<'_, '_, '_, K> {
 }
 
 impl<K: KeySource> Sink for Gather<'_, '_, '_, K> {
-    /// Drops repeats before the room is used up: whoever found the pair that fills it would have to sort
+    /// Drops repeats before the room is used up: the thread whose pair fills it would have to sort
     /// alone, and all others would wait.
     fn pause(&self) {
         let mut edges = lock(&self.edges);

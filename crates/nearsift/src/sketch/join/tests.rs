@@ -160,7 +160,7 @@ proptest! {
     }
 
     #[test]
-    fn crowds_give_true_pairs_and_the_same_ones_always(
+    fn hot_keys_give_true_pairs_and_the_same_ones_always(
         shape in prop::sample::select(SHAPES.to_vec()),
         n in 0usize..300,
         max_comparisons in 32u32..640,
@@ -219,8 +219,8 @@ fn adversarial_corpora_are_bounded() {
     assert_eq!(first, [(0, 1), (0, 2), (0, 3)]);
 
     // They score 0.5 at least whatever the SimHash says.
-    let crowd = of(&mut || Some(one.with_simhash_of(&Document::random(&mut random))));
-    let join = crowd.join(settings);
+    let hot = of(&mut || Some(one.with_simhash_of(&Document::random(&mut random))));
+    let join = hot.join(settings);
     let Ok((links, work)) = join.links();
     let n = N as u64;
     assert!(work.comparisons <= n * u64::from(Settings::MAX_COMPARISONS), "{work:?}");
@@ -231,9 +231,9 @@ fn adversarial_corpora_are_bounded() {
     assert_eq!(linked.len(), N);
 }
 
-/// Near-duplicates inside a crowd, of which half of the keys are shared by all, still meet.
+/// Near-duplicates inside a hot key, of which half of the keys are shared by all, still meet.
 #[test]
-fn pairs_in_a_crowd_are_found() {
+fn pairs_in_a_hot_key_are_found() {
     let mut random = Random::new(9);
     let template = Document::random(&mut random);
     let mut corpus = Corpus::default();
@@ -259,7 +259,7 @@ fn pairs_in_a_crowd_are_found() {
 }
 
 /// What somebody makes to hide documents: sketches of whatever words, with most of the keys of a document.
-fn crowd(keys: Keys, mut words: impl FnMut(u64) -> [u64; 8], random: &mut Random) -> Corpus {
+fn hot_key(keys: Keys, mut words: impl FnMut(u64) -> [u64; 8], random: &mut Random) -> Corpus {
     let mut corpus = Corpus::default();
     for n in 0..12_000 {
         corpus.sketches.push(Some(&Sketch::from_words(words(n))));
@@ -270,7 +270,7 @@ fn crowd(keys: Keys, mut words: impl FnMut(u64) -> [u64; 8], random: &mut Random
     corpus
 }
 
-/// How many of the copies, of documents that stand behind a crowd, are found.
+/// How many of the copies, of documents that stand behind a hot key, are found.
 fn found_behind(mut corpus: Corpus, documents: &[(Document, Document)]) -> usize {
     let first = corpus.sketches.len() as u32;
     for (document, copy) in documents {
@@ -290,7 +290,7 @@ fn found_behind(mut corpus: Corpus, documents: &[(Document, Document)]) -> usize
 /// Copies are found behind 12,000 sketches that share most keys with them: whether these are like nothing, near the
 /// documents themselves, or differ from each other only where a document differs from its copy.
 #[test]
-fn copies_are_found_behind_crowds() {
+fn copies_are_found_behind_hot_keys() {
     let random = &mut Random::new(21);
     let template = Document::random(random);
     let pair = |random: &mut Random| {
@@ -300,9 +300,9 @@ fn copies_are_found_behind_crowds() {
     };
     let documents: Vec<_> = (0..20).map(|_| pair(random)).collect();
     let mut own = Random::new(22);
-    let unlike = crowd(template.keys(), |_| std::array::from_fn(|_| own.next_u64()), random);
+    let unlike = hot_key(template.keys(), |_| std::array::from_fn(|_| own.next_u64()), random);
     assert_eq!(found_behind(unlike, &documents), 20);
-    let near = crowd(template.keys(), |_| template.like(0.62, &mut own).words(), random);
+    let near = hot_key(template.keys(), |_| template.like(0.62, &mut own).words(), random);
     assert_eq!(found_behind(near, &documents), 20);
     for document in &documents[..4] {
         // Groups of four bits of the SimHash in which the two differ most.
@@ -319,7 +319,7 @@ fn copies_are_found_behind_crowds() {
             }
             words
         };
-        let apart = crowd(document.0.keys(), words, random);
+        let apart = hot_key(document.0.keys(), words, random);
         assert_eq!(found_behind(apart, std::slice::from_ref(document)), 1);
     }
 }

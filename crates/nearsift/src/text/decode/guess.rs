@@ -37,7 +37,7 @@ const SINGLE_BYTE: [&Encoding; 18] = [
     WINDOWS_1258,
 ];
 
-/// A charset with more than one error in so many characters past ASCII claims nothing.
+/// A charset is no candidate with more than one error in this many characters past ASCII.
 const CHARACTERS_AN_ERROR: usize = 12;
 
 /// With one without errors beside it, one with more than one error in so many characters claims nothing: bytes of one
@@ -131,7 +131,7 @@ fn pieces(sample: &[u8]) -> impl Iterator<Item = &[u8]> {
     })
 }
 
-/// The neighbourhoods of bytes past ASCII, so many bytes of them. Pages are mostly ASCII, which says nothing.
+/// The neighbourhoods of bytes past ASCII, up to this many bytes. Pages are mostly ASCII, which says nothing.
 fn telling(bytes: &[u8], most: usize) -> Vec<u8> {
     const NEAR: usize = 16;
     let mut sample = Vec::with_capacity(most.min(bytes.len()));

@@ -45,28 +45,8 @@ impl Part {
 /// 2003; names stand in for the comparison of subtrees.
 pub(super) fn posts(view: &View<'_>, blocks: &Blocks, types: Marks) -> Option<Densest> {
     let around = post_around(view);
-    let mut parts = BTreeMap::<&str, Part>::new();
-    let mut names = BTreeMap::<u32, String>::new();
-    for block in &blocks.blocks {
-        let of = around[block.node as usize];
-        if of != NONE && is_text(block) {
-            names.entry(of).or_insert_with(|| {
-                marks::post_name(view.page.attributes_of(&view.page.nodes[of as usize]))
-                    .unwrap_or_default()
-            });
-        }
-    }
-    for block in &blocks.blocks {
-        let of = around[block.node as usize];
-        let Some(name) = names.get(&of).filter(|_| is_text(block)) else { continue };
-        let part = parts.entry(name).or_default();
-        *part.elements.entry(of).or_default() += u64::from(block.half_words);
-        part.half_words += u64::from(block.half_words);
-        part.known |= view.page.nodes[of as usize].has(marks::POST);
-        let holds = |words: &[&str]| words.iter().any(|word| name.contains(word));
-        part.is_comment = view.page.nodes[of as usize].has(marks::COMMENT);
-        part.is_question = !part.is_comment && holds(&["question", "topic", "thread"]);
-    }
+    let names = names_of(view, blocks, &around);
+    let parts = parts_of(view, blocks, &around, &names);
     let part_of = |block: &Block| {
         names.get(&around[block.node as usize]).and_then(|name| parts.get(name.as_str()))
     };
@@ -75,22 +55,7 @@ pub(super) fn posts(view: &View<'_>, blocks: &Blocks, types: Marks) -> Option<De
     let outside = densest_outside(blocks, in_posts).half_words;
     let posts: Vec<&Part> = parts.values().filter(|part| part.is_text()).collect();
     let half_words: u64 = posts.iter().map(|part| part.half_words).sum();
-    let largest =
-        posts.iter().flat_map(|part| part.elements.values()).copied().max().unwrap_or_default();
-    let is_known = posts.iter().any(|part| part.known);
-    let is_discussion = match () {
-        () if is_known || types & marks::DISCUSSION != 0 => half_words * 2 >= outside,
-        () if types & marks::ARTICLE != 0 => false,
-        () if posts.iter().all(|part| part.is_comment) => {
-            half_words >= 3 * outside && outside < ARTICLE_HALF_WORDS
-        }
-        // An article among teasers of others is no discussion, nor is a long one above its readers' letters.
-        () => {
-            half_words >= 2 * outside
-                && outside < 3 * ARTICLE_HALF_WORDS
-                && largest * 3 <= half_words * 2
-        }
-    };
+    let is_discussion = is_discussion(&posts, half_words, outside, types);
     let count: usize = posts.iter().map(|part| part.elements.len()).sum();
     if count < 2 || half_words < FEWEST_HALF_WORDS || !is_discussion {
         return None;
@@ -108,7 +73,63 @@ pub(super) fn posts(view: &View<'_>, blocks: &Blocks, types: Marks) -> Option<De
     }))
 }
 
-/// No post.
+/// The name of each element that is a post with text, by its node.
+fn names_of(view: &View<'_>, blocks: &Blocks, around: &[u32]) -> BTreeMap<u32, String> {
+    let mut names = BTreeMap::<u32, String>::new();
+    for block in &blocks.blocks {
+        let of = around[block.node as usize];
+        if of != NONE && is_text(block) {
+            names.entry(of).or_insert_with(|| {
+                marks::post_name(view.page.attributes_of(&view.page.nodes[of as usize]))
+                    .unwrap_or_default()
+            });
+        }
+    }
+    names
+}
+
+/// The posts of each name, with their text.
+fn parts_of<'n>(
+    view: &View<'_>,
+    blocks: &Blocks,
+    around: &[u32],
+    names: &'n BTreeMap<u32, String>,
+) -> BTreeMap<&'n str, Part> {
+    let mut parts = BTreeMap::<&str, Part>::new();
+    for block in &blocks.blocks {
+        let of = around[block.node as usize];
+        let Some(name) = names.get(&of).filter(|_| is_text(block)) else { continue };
+        let part = parts.entry(name).or_default();
+        *part.elements.entry(of).or_default() += u64::from(block.half_words);
+        part.half_words += u64::from(block.half_words);
+        part.known |= view.page.nodes[of as usize].has(marks::POST);
+        let holds = |words: &[&str]| words.iter().any(|word| name.contains(word));
+        part.is_comment = view.page.nodes[of as usize].has(marks::COMMENT);
+        part.is_question = !part.is_comment && holds(&["question", "topic", "thread"]);
+    }
+    parts
+}
+
+/// Whether the page is a discussion: its posts have enough text beside the text `outside` of them, in half words.
+fn is_discussion(posts: &[&Part], half_words: u64, outside: u64, types: Marks) -> bool {
+    let elements = posts.iter().flat_map(|part| part.elements.values());
+    let largest = elements.copied().max().unwrap_or_default();
+    let is_known = posts.iter().any(|part| part.known);
+    if is_known || types & marks::DISCUSSION != 0 {
+        half_words * 2 >= outside
+    } else if types & marks::ARTICLE != 0 {
+        false
+    } else if posts.iter().all(|part| part.is_comment) {
+        half_words >= 3 * outside && outside < ARTICLE_HALF_WORDS
+    } else {
+        // An article among teasers of others is no discussion, nor is a long one above its readers' letters.
+        half_words >= 2 * outside
+            && outside < 3 * ARTICLE_HALF_WORDS
+            && largest * 3 <= half_words * 2
+    }
+}
+
+/// The number of no post.
 const NONE: u32 = 0;
 
 /// For each node the innermost element around it that is named as a part of a post; [`NONE`] outside posts and in

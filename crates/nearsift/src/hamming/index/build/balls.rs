@@ -1,29 +1,30 @@
-//! Finding dense balls among the values of an index that is built, and taking them out of its tables.
+//! Finds dense balls among the values of an index, and takes their values out of its tables.
 
 use super::super::Ids;
-use super::super::dense::{self, Dense, hash, lines_of};
+use super::super::ball::{self, StoredBall, hash, lines_of};
 use super::super::image::Part;
 use super::super::kernel::{LINE, PADDING};
-use super::filer::{Postings, write_ids};
-use super::settle::{Filed, Id, Packed};
+use super::sort::{Encoded, Id, Packed};
+use super::writer::{Postings, write_ids};
 use super::{Bucket, Source};
 use crate::hamming::distance;
 use crate::hamming::planner::binomial;
 
-/// Words of a shell around the centre for each value there, at the most: they are looked up one by one.
+/// The most words of a shell around the centre for each value in it. A query looks the words up one by one.
 const WORDS_OF_A_VALUE: f64 = 64.0;
 /// The fewest values of a ball.
 const FEWEST: u64 = if cfg!(test) { 64 } else { 4096 };
-/// Values of a bucket that are looked at to find a centre.
+/// Values of a bucket that are sampled to find a centre.
 const SAMPLE: u64 = 1024;
-/// Centres of a table for which all values are compared in vain.
+/// After this many centres without a ball, the search of a table ends.
 const IN_VAIN: usize = 4;
 
-/// A dense ball and its documents, as they will stand in the image.
+/// A dense ball and its documents, as the image will store them.
 pub(super) struct Ball<const W: usize> {
     centre: [u64; W],
     radius: u32,
     pub(super) documents: usize,
+    /// Its cache-line buckets.
     lines: Vec<u8>,
     /// Whole values, in the order of their hashes.
     packed: Packed,
@@ -34,19 +35,19 @@ impl<const W: usize> Ball<W> {
         distance(value, &self.centre) <= self.radius
     }
 
-    /// The most bytes that it takes in an image, beside its ids.
+    /// The most bytes of the ball in an image, without its ids.
     pub(super) fn bytes(&self) -> usize {
-        dense::RECORD + self.lines.len() + self.packed.bytes().len() + PADDING + 2 * LINE
+        ball::RECORD + self.lines.len() + self.packed.bytes().len() + PADDING + 2 * LINE
     }
 }
 
-/// The dense balls that crowd buckets of a table: `most` at the most.
+/// At most `most` dense balls that overfill buckets of a table.
 pub(super) fn dense_balls<const W: usize>(
     source: &Source<'_, W>,
     (image, part): (&[u8], &Part<W>),
     most: usize,
 ) -> Vec<Ball<W>> {
-    let mut buckets = Bucket::crowded(source, image, part);
+    let mut buckets = Bucket::overfull(source, image, part);
     buckets.sort_by_key(|bucket| (std::cmp::Reverse(bucket.len), bucket.key));
     let mut balls: Vec<Ball<W>> = Vec::new();
     let mut in_vain = 0;
@@ -65,7 +66,7 @@ pub(super) fn dense_balls<const W: usize>(
             let within = |value: &&[u64; W]| distance(*value, &centre) <= radius;
             2 * sample.iter().filter(within).count() > all
         };
-        // What the bucket says of it, for all values are many more.
+        // Tests the bucket's sample first: comparing all values takes far longer.
         let free_bits = 64 * W as u32 - part.table.key_bits;
         if !most_within(largest_radius(free_bits, f64::from(bucket.len))) {
             continue;
@@ -82,7 +83,7 @@ pub(super) fn dense_balls<const W: usize>(
     balls
 }
 
-/// The value that has each bit as most values have it.
+/// The bitwise majority of the values.
 fn majority<const W: usize>(values: &[[u64; W]]) -> [u64; W] {
     let mut centre = [0; W];
     for bit in 0..64 * W {
@@ -92,7 +93,7 @@ fn majority<const W: usize>(values: &[[u64; W]]) -> [u64; W] {
     centre
 }
 
-/// The largest radius of a ball, of words of so many bits, in which so many values can be dense.
+/// The largest radius, in words of `bits` bits, at which `values` values can be dense in a ball.
 fn largest_radius(bits: u32, values: f64) -> u32 {
     let mut words = 1.0;
     let mut radius = 0;
@@ -106,7 +107,7 @@ fn largest_radius(bits: u32, values: f64) -> u32 {
     radius
 }
 
-/// The dense ball around a centre, without what other balls hold; `None` if there is none.
+/// The dense ball around a centre, without the values of other balls; `None` if it is not dense.
 fn ball_around<I: Id, const W: usize>(
     source: &Source<'_, W>,
     centre: &[u64; W],
@@ -125,58 +126,58 @@ fn ball_around<I: Id, const W: usize>(
         sum.iter_mut().zip(shells).for_each(|(sum, more)| *sum += more);
         sum
     })?;
-    // Equal values are one, and what others hold is theirs: it may be less, but no more.
+    // Equal values count once, and values of other balls do not count: so the true radius is at most this.
     let radius = dense_radius::<W>(&shells)?;
     let gathered = source.workers.map(starts, |start| {
         let inside = chunks(start).filter(|(_, value)| {
             distance(value) <= radius && !others.iter().any(|other| other.holds(value))
         });
-        let filed = inside.map(|(document, value)| {
+        let encoded = inside.map(|(document, value)| {
             let difference: [u64; W] = std::array::from_fn(|w| value[w] ^ centre[w]);
             let id = I::of(&source.ids, document);
-            (hash(&difference), Filed { entry: *value, id })
+            (hash(&difference), Encoded { entry: *value, id })
         });
-        filed.collect::<Vec<_>>()
+        encoded.collect::<Vec<_>>()
     });
     let mut documents = gathered.concat();
     source.workers.sort(&mut documents);
     let mut shells = vec![0u64; 64 * W + 1];
-    let same = |a: &(u64, Filed<I, W>), b: &(u64, Filed<I, W>)| a.1.entry == b.1.entry;
+    let same = |a: &(u64, Encoded<I, W>), b: &(u64, Encoded<I, W>)| a.1.entry == b.1.entry;
     let equal = documents.chunk_by(same);
     equal.for_each(|equal| shells[distance(&equal[0].1.entry) as usize] += 1);
     let radius = dense_radius::<W>(&shells)?;
-    documents.retain(|(_, filed)| distance(&filed.entry) <= radius);
+    documents.retain(|(_, encoded)| distance(&encoded.entry) <= radius);
     let hashes: Vec<u64> = documents.chunk_by(same).map(|equal| equal[0].0).collect();
     let lines = lines_of(&hashes)?;
-    let filed: Vec<Filed<I, W>> = documents.into_iter().map(|(_, filed)| filed).collect();
-    let packed = Packed::of(&filed, 8 * W);
-    Some(Ball { centre: *centre, radius, documents: filed.len(), lines, packed })
+    let encoded: Vec<Encoded<I, W>> = documents.into_iter().map(|(_, encoded)| encoded).collect();
+    let packed = Packed::of(&encoded, 8 * W);
+    Some(Ball { centre: *centre, radius, documents: encoded.len(), lines, packed })
 }
 
-/// The largest radius whose shell is dense, by the number of values in each shell, if the values within it are enough.
+/// The largest radius whose shell is dense, given the number of values in each shell; `None` if too few values are within it.
 fn dense_radius<const W: usize>(shells: &[u64]) -> Option<u32> {
     let is_dense = |radius: &u32| {
         shells[*radius as usize] as f64 * WORDS_OF_A_VALUE >= binomial(64 * W as u32, *radius)
     };
-    // Past half of the bits shells get smaller again, and no small ball is so large.
+    // Beyond half of the bits the shells get smaller again, and no small ball has that radius.
     let radius = (0..=8 * W as u32).rev().find(is_dense)?;
     (shells[..=radius as usize].iter().sum::<u64>() >= FEWEST).then_some(radius)
 }
 
-/// Writes dense balls from byte `at` of the image on, and moves it past them. So many values and documents are
-/// before theirs.
+/// Writes dense balls from byte `at` of the image on, and moves `at` past them. `values` and `documents` are the numbers of values
+/// and documents before them.
 pub(super) fn add_balls<const W: usize>(
     balls: &[Ball<W>],
     (mut values, mut documents): (u64, usize),
     image: &mut [u8],
     at: &mut usize,
     postings: &mut Postings,
-) -> Vec<Dense<W>> {
+) -> Vec<StoredBall<W>> {
     let mut record_from = *at;
-    *at = (*at + balls.len() * dense::RECORD).next_multiple_of(LINE);
+    *at = (*at + balls.len() * ball::RECORD).next_multiple_of(LINE);
     let mut added = Vec::with_capacity(balls.len());
     for ball in balls {
-        let record_at = record_from..record_from + dense::RECORD;
+        let record_at = record_from..record_from + ball::RECORD;
         record_from = record_at.end;
         let lines_at = *at..*at + ball.lines.len();
         image[lines_at.clone()].copy_from_slice(&ball.lines);
@@ -189,7 +190,7 @@ pub(super) fn add_balls<const W: usize>(
         let ids_end = ids_from + ball.documents * postings.id_bytes;
         write_ids(&ball.packed.ids, postings.id_bytes, &mut image[ids_from..ids_end]);
         let (around, len) = ((ball.centre, ball.radius), ball.packed.entries as u64);
-        let dense = Dense::new(around, len, values, [record_at, lines_at, values_at]);
+        let dense = StoredBall::new(around, len, values, [record_at, lines_at, values_at]);
         let dense = dense.expect("a ball has lines");
         dense.write(image);
         added.push(dense);
@@ -199,7 +200,7 @@ pub(super) fn add_balls<const W: usize>(
     added
 }
 
-/// Documents apart from those in dense balls.
+/// The documents outside of all dense balls.
 pub(super) struct Rest<const W: usize> {
     pub(super) balls: Vec<Ball<W>>,
     values: Vec<[u64; W]>,
@@ -213,7 +214,7 @@ enum RestIds {
 }
 
 impl<const W: usize> Rest<W> {
-    /// What is left of documents without those in the balls.
+    /// The documents of `source` outside of the balls.
     pub(super) fn of(source: &Source<'_, W>, balls: Vec<Ball<W>>) -> Rest<W> {
         let outside: Vec<u32> = (source.values.iter().zip(0..))
             .filter(|(value, _)| !balls.iter().any(|ball| ball.holds(value)))
@@ -233,7 +234,7 @@ impl<const W: usize> Rest<W> {
         Rest { balls, values, ids }
     }
 
-    /// The documents in no ball.
+    /// The documents as a source of values.
     pub(super) fn source<'a>(&'a self, whole: &Source<'a, W>) -> Source<'a, W> {
         let ids = match &self.ids {
             RestIds::None => Ids::None,

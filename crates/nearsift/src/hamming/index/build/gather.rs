@@ -8,7 +8,7 @@ use std::ops::Range;
 use super::super::kernel::{Job, Kernel, Lanes};
 use super::super::table::Table;
 use super::Source;
-use super::settle::Id;
+use super::sort::Id;
 use crate::pages::Pages;
 use crate::prefetch::{will_read, will_write};
 

@@ -71,7 +71,7 @@ pub(super) struct Run {
 }
 
 impl Run {
-    /// Whether all its entries are among so many.
+    /// Whether all entries of the run are among the first `stored`.
     #[inline(always)]
     fn is_in(&self, stored: u64) -> bool {
         u64::from(self.len) <= stored && self.start <= stored - u64::from(self.len)
@@ -152,7 +152,7 @@ impl Packing {
         self.bits.div_ceil(8) as usize
     }
 
-    /// Where the bits outside the block start.
+    /// The bit of an entry where the bits outside the block start.
     #[inline]
     pub(super) fn rest_at(&self) -> u32 {
         self.low_bits + if self.syndrome { SYNDROME_BITS } else { 0 }
@@ -204,7 +204,7 @@ impl Planes<'_> {
     }
 }
 
-/// A query as a table's entries see it.
+/// A query in the terms of a table's entries.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Target<const W: usize> {
     /// The query's bits outside the block, where an entry has them.
@@ -436,13 +436,13 @@ impl Kernel {
     }
 }
 
-/// Asks for the line of a directory of counts that a probe needs.
+/// Prefetches the line of a directory of counts that a probe needs.
 #[inline(always)]
 pub(super) fn prefetch_counts(directory: &[u8], probe: &Probe) {
     prefetch(directory, line_of(probe.key).0 as u64);
 }
 
-/// Asks for the first entries of a run, each of so many bytes.
+/// Prefetches the first entries of a run, each of `size` bytes.
 #[inline(always)]
 pub(super) fn prefetch_run(entries: &[u8], size: usize, run: &Run) {
     let from = run.start.wrapping_mul(size as u64);
@@ -541,7 +541,7 @@ pub(super) fn read_entry<const W: usize>(bytes: &[u8], at: usize) -> [u64; W] {
     entry
 }
 
-/// How many entries of so many bytes there are, [`PADDING`] bytes left out.
+/// The number of entries of `size` bytes, without the [`PADDING`].
 #[inline(always)]
 fn stored(entries: &[u8], size: usize) -> u64 {
     (entries.len().saturating_sub(PADDING) / size.max(1)) as u64

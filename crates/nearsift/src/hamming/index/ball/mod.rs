@@ -1,9 +1,9 @@
-//! Dense balls: so many of the words near one value are values that those near a query are looked up one
-//! by one.
+//! Dense balls: groups of values so near one centre that a query looks up the words within its distance one by one.
 //!
-//! Values that lie in one small ball crowd a bucket of every table, and each table comes upon the same ones. So they
-//! stand outside the tables, each once. A query knows its distance from the centre, and with it which words
-//! are within the distance of itself and in the ball; see `docs/understand/dense-balls.md`.
+//! Values in one small ball overfill a bucket of every table, and each table would find the same values. So they are stored outside the
+//! tables, each once. A query computes its distance from the centre. From it follows which words are within the distance of the query
+//! and also in the ball; see `docs/understand/dense-balls.md`. The values lie in cache-line buckets by their hash; each line has 448
+//! bits, a small Bloom filter of its values.
 
 #[cfg(test)]
 mod tests;
@@ -24,22 +24,22 @@ use crate::split_mix::split_mix;
 pub(super) const MOST: usize = 16;
 /// Bytes of a ball's record.
 pub(super) const RECORD: usize = 64;
-/// Bits of a line that stand for hashes; the bytes before them tell its first value and how many it has.
+/// Bits of a line that represent hashes. The 8 bytes before them are the line's first value and its number of values.
 const SLOTS: u32 = 448;
-/// Values that a line has at most on average, so that most words that are none find a bit of 0.
+/// The most values of a line on average, so that most words that are not values find a bit of 0.
 const MEAN_IN_LINE: u64 = 64;
-/// The most values of a line: among them a value is looked for.
+/// The most values of a line.
 const MOST_IN_LINE: u32 = 255;
-/// Values that are compared in the time in which a word is looked up, about.
+/// Values that can be compared in the time of one look-up, about.
 const COMPARED: f64 = 4.0;
-/// Words that are looked up together, the memory for each being fetched meanwhile.
+/// Words that are looked up together, so that their memory accesses overlap.
 const TOGETHER: usize = 64;
-/// Values that are compared before their hits are handed on.
+/// Values that are compared before their hits are reported.
 const PIECE: u64 = 1 << 14;
 
-/// Where a dense ball is.
+/// A dense ball, and its sections in the image.
 #[derive(Debug, Clone)]
-pub(super) struct Dense<const W: usize> {
+pub(super) struct StoredBall<const W: usize> {
     pub(super) centre: [u64; W],
     pub(super) radius: u32,
     /// The number of its values.
@@ -51,7 +51,7 @@ pub(super) struct Dense<const W: usize> {
     /// With the padding.
     pub(super) values_at: Range<usize>,
     line_bits: u32,
-    /// That of a linear index: an entry is a whole value.
+    /// A table without a key, as in a linear index: an entry is a whole value.
     table: Table<W>,
 }
 
@@ -66,8 +66,8 @@ const HASHES: [u64; 256] = {
     hashes
 };
 
-/// The hash of a value's difference from the centre: that of a sum is the sum of the hashes, so that of a word
-/// with one more bit changed takes one instruction.
+/// The hash of a value's difference from the centre. It is linear over XOR, so that the hash of a word with one more bit changed
+/// takes one instruction.
 pub(super) fn hash<const W: usize>(difference: &[u64; W]) -> u64 {
     let mut sum = 0;
     for (word, hashes) in difference.iter().zip(HASHES.chunks(64)) {
@@ -83,14 +83,13 @@ pub(super) fn hash<const W: usize>(difference: &[u64; W]) -> u64 {
 /// The line of a hash among `2^line_bits`, and its bit there. Both ascend with the hash.
 #[inline(always)]
 fn slot(hash: u64, line_bits: u32) -> (u64, u32) {
-    // In two steps, for there may be one line alone.
+    // In two shifts, for `line_bits` may be 0.
     let line = hash >> 1 >> (63 - line_bits);
     let bit = ((hash << line_bits >> 32) * u64::from(SLOTS)) >> 32;
     (line, bit as u32)
 }
 
-/// The lines for values with these hashes, in ascending order; `None` if so many hashes are near each other that a search
-/// would be slow.
+/// The lines for values with these hashes, which ascend; `None` if a line would have more than 255 values.
 pub(super) fn lines_of(hashes: &[u64]) -> Option<Vec<u8>> {
     let lines = (hashes.len() as u64).div_ceil(MEAN_IN_LINE).max(1).next_power_of_two();
     let line_bits = lines.ilog2();
@@ -113,17 +112,27 @@ pub(super) fn lines_of(hashes: &[u64]) -> Option<Vec<u8>> {
     Some(bytes)
 }
 
-impl<const W: usize> Dense<W> {
-    /// A ball whose sections are in their places.
+impl<const W: usize> StoredBall<W> {
+    /// A ball whose sections are in the image.
     pub(super) fn new(
         (centre, radius): ([u64; W], u32),
         len: u64,
         first: u64,
         [record_at, lines_at, values_at]: [Range<usize>; 3],
-    ) -> Option<Dense<W>> {
+    ) -> Option<StoredBall<W>> {
         let line_bits = (lines_at.len() / LINE).checked_ilog2()?;
         let table = Table::new([0; W], [0; W], 0)?;
-        Some(Dense { centre, radius, len, first, record_at, lines_at, values_at, line_bits, table })
+        Some(StoredBall {
+            centre,
+            radius,
+            len,
+            first,
+            record_at,
+            lines_at,
+            values_at,
+            line_bits,
+            table,
+        })
     }
 
     /// Writes the record.
@@ -139,14 +148,14 @@ impl<const W: usize> Dense<W> {
         put_u64(bytes, at + 56, self.values_at.start as u64);
     }
 
-    /// So many balls whose records start at `at`, with all sections inside the bytes from `header` on, and the number
-    /// of all values; their places are still to be moved behind those of the tables.
+    /// Reads `count` balls, whose records start at byte `at`. Also returns the number of all their values. `None` if a section is not
+    /// inside the bytes from `header` on. The caller moves their places behind those of the tables.
     pub(super) fn read_all(
         bytes: &[u8],
         header: usize,
         at: u64,
         count: u32,
-    ) -> Option<(Vec<Dense<W>>, u64)> {
+    ) -> Option<(Vec<StoredBall<W>>, u64)> {
         let section = |at: u64, len: u64| {
             let end = at.checked_add(len)?;
             let inside = at >= header as u64 && end <= bytes.len() as u64;
@@ -168,7 +177,7 @@ impl<const W: usize> Dense<W> {
             let lines_at = section(u64_at(record, 48), (LINE as u64) << line_bits)?;
             let values_at = section(u64_at(record, 56), len * 8 * W as u64 + PADDING as u64)?;
             let sections = [record_at, lines_at, values_at];
-            balls.push(Dense::new((centre, radius), len, values, sections)?);
+            balls.push(StoredBall::new((centre, radius), len, values, sections)?);
             values += len;
         }
         Some((balls, values))
@@ -180,9 +189,8 @@ impl<const W: usize> Dense<W> {
         read_entry(&bytes[self.values_at.clone()], place as usize * 8 * W)
     }
 
-    /// How many words are within `max_distance` of a query and in the ball, if the query is `apart` from the centre:
-    /// of the bits in which they differ `a` are changed and of the others `b`, so that a + b <= max_distance and
-    /// apart - a + b <= radius.
+    /// The number of words within `max_distance` of a query and in the ball, for a query at distance `apart` from the centre. Of the
+    /// bits in which query and centre differ `a` are changed, of the others `b`, with a + b <= max_distance and apart - a + b <= radius.
     fn words(&self, apart: u32, max_distance: u32) -> f64 {
         let mut words = 0.0;
         let mut inward = 1.0;
@@ -199,14 +207,14 @@ impl<const W: usize> Dense<W> {
         words
     }
 
-    /// The most bits that may be changed away from the centre, if `a` are changed towards it.
+    /// The most bits that may be changed away from the centre if `a` bits are changed towards it; `None` if the word stays outside.
     fn outward(&self, apart: u32, max_distance: u32, a: u32) -> Option<u32> {
         let most = (self.radius + a).checked_sub(apart)?;
         Some(most.min(max_distance - a).min(64 * W as u32 - apart))
     }
 }
 
-/// A query in the dense balls of an index.
+/// The part of a query in the dense balls of an index.
 struct InBalls<'a, const W: usize> {
     layout: &'a Layout<W>,
     bytes: &'a [u8],
@@ -216,7 +224,7 @@ struct InBalls<'a, const W: usize> {
 }
 
 impl<const W: usize> Layout<W> {
-    /// Goes on with a query that has been through the tables in the dense balls.
+    /// Searches the dense balls for a query that has searched the tables.
     #[inline(always)]
     pub(super) fn search_balls(
         &self,
@@ -225,13 +233,8 @@ impl<const W: usize> Layout<W> {
         query: &[u64; W],
         ask: &Ask,
         each: &mut dyn FnMut(FoundValue<W>) -> ControlFlow<()>,
-        outcome: &mut Outcome,
-    ) {
-        if self.balls.is_empty() || outcome.truncated || outcome.stopped {
-            return;
-        }
-        let ask = &Ask { budget: ask.budget.after(outcome.work.candidates), ..*ask };
-        outcome.add(&kernel.run(InBalls { layout: self, bytes, query, ask, each }));
+    ) -> Outcome {
+        kernel.run(InBalls { layout: self, bytes, query, ask, each })
     }
 }
 
@@ -252,7 +255,7 @@ impl<const W: usize> Job for InBalls<'_, W> {
             let found = if ball.words(apart, ask.max_distance) * COMPARED < ball.len as f64 {
                 let sections = (&bytes[ball.lines_at.clone()], &bytes[ball.values_at.clone()]);
                 let mut lookups = Lookups::new(lanes.kernel(), ball, sections, query, left, each);
-                // What ended it is in the outcome.
+                // The outcome says what ended it.
                 let _ended = lookups.all(apart, ask.max_distance);
                 lookups.outcome
             } else {
@@ -267,8 +270,8 @@ impl<const W: usize> Job for InBalls<'_, W> {
     }
 }
 
-impl<const W: usize> Dense<W> {
-    /// Compares the query with every value: where the words are more.
+impl<const W: usize> StoredBall<W> {
+    /// Compares the query with every value: for a ball with fewer values than words to look up.
     #[inline(always)]
     fn compare_all<L: Lanes>(
         &self,
@@ -303,7 +306,7 @@ impl<const W: usize> Dense<W> {
     }
 }
 
-/// A word, or bits to change in one: its hash, and itself.
+/// A word, or a set of bits to change, with its hash.
 #[derive(Debug, Clone, Copy)]
 struct Word<const W: usize> {
     hash: u64,
@@ -334,17 +337,17 @@ fn choose<const W: usize>(
     }
 }
 
-/// Words that are looked up in a ball.
+/// The look-ups of words in a ball.
 struct Lookups<'a, const W: usize> {
     kernel: Kernel,
-    ball: &'a Dense<W>,
+    ball: &'a StoredBall<W>,
     lines: &'a [u8],
     values: &'a [u8],
     query: &'a [u64; W],
     left: u64,
     each: &'a mut dyn FnMut(FoundValue<W>) -> ControlFlow<()>,
     outcome: Outcome,
-    /// Words whose lines were asked for.
+    /// Words whose lines were prefetched.
     waiting: [Word<W>; TOGETHER],
     len: usize,
 }
@@ -352,7 +355,7 @@ struct Lookups<'a, const W: usize> {
 impl<'a, const W: usize> Lookups<'a, W> {
     fn new(
         kernel: Kernel,
-        ball: &'a Dense<W>,
+        ball: &'a StoredBall<W>,
         (lines, values): (&'a [u8], &'a [u8]),
         query: &'a [u64; W],
         budget: Budget,
@@ -366,7 +369,7 @@ impl<'a, const W: usize> Lookups<'a, W> {
     /// Looks up every word within the distance that is in the ball.
     fn all(&mut self, apart: u32, max_distance: u32) -> ControlFlow<()> {
         let difference: [u64; W] = std::array::from_fn(|w| self.query[w] ^ self.ball.centre[w]);
-        // First the bits that lead to the centre.
+        // First the bits that lead to the centre, then the others.
         let mut changes = Vec::with_capacity(64 * W);
         for leads in [true, false] {
             for (bit, &hash) in HASHES.iter().enumerate().take(64 * W) {
@@ -398,7 +401,7 @@ impl<'a, const W: usize> Lookups<'a, W> {
         if self.len == TOGETHER { self.look_up() } else { ControlFlow::Continue(()) }
     }
 
-    /// Looks up the words that wait.
+    /// Looks up the waiting words.
     fn look_up(&mut self) -> ControlFlow<()> {
         let kernel = self.kernel;
         kernel.run(LookUp(self))
@@ -416,7 +419,7 @@ impl<const W: usize> Job for LookUp<'_, '_, W> {
         let (lines, _) = lines.as_chunks::<LINE>();
         let words = &waiting[..std::mem::take(len)];
         outcome.work.probes += words.len() as u64;
-        // Which words may be values no processor can guess.
+        // No processor predicts which words may be values: without a branch.
         let mut maybe = [0u8; TOGETHER];
         let mut found = 0;
         for (word, nth) in words.iter().zip(0u8..) {
@@ -451,7 +454,7 @@ impl<const W: usize> Job for LookUp<'_, '_, W> {
     }
 }
 
-/// The first of the places where a value can be whose bit is 1, and how many they are: each 1 before it stands for
+/// The first place where a value with this slot can be, and the number of such places. Each bit of 1 before the slot stands for
 /// one value at least.
 #[inline(always)]
 fn places_in(lines: &[[u8; LINE]], (line, bit): (u64, u32)) -> (u64, u64) {

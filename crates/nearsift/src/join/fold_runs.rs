@@ -1,31 +1,31 @@
-//! The last move of values: as folds, which is all that comparing needs of nearly every value.
+//! The last move of values: only their 32-bit folds are moved, for comparing needs no more of nearly every value.
 
-use super::bits::{BLOCK, Digit, ask_ahead};
+use super::bits::{BLOCK, Digit, prefetch_next};
 use super::entries::Layout;
-use super::partition::{Bucket, Spread, set_starts, values_in};
+use super::partition::{Bucket, BucketStats, set_starts, values_in};
 use crate::hamming::kernels::{FOLDS_BEHIND, Fold};
 
-/// What is moved to runs: entries, each with the digit of its run.
-pub(super) trait Moved {
+/// Entries that can be moved to runs, each by its digit.
+pub(super) trait RunEntries {
     /// The number of entries.
     fn len(&self) -> usize;
     /// The number of different digits.
     fn digits(&self) -> usize;
-    /// Calls `f` with the digit and the entry of each.
+    /// Calls `f` with the digit and the word of each entry.
     fn each(&self, f: impl FnMut(usize, u64));
 }
 
-/// The folds of a bucket's values, with their places in it.
-pub(super) struct Folds<'a, const W: usize> {
+/// The folds of a bucket's values, with their places in the bucket.
+pub(super) struct FoldEntries<'a, const W: usize> {
     pub(super) values: &'a [[u64; W]],
     pub(super) digit: &'a Digit<W>,
     pub(super) fold: &'a Fold<W>,
 }
 
-/// Of folds with places, which are not moved again.
+/// The layout of folds with places. They are not moved again.
 const PLACES: Layout = Layout::LAST;
 
-impl<const W: usize> Moved for Folds<'_, W> {
+impl<const W: usize> RunEntries for FoldEntries<'_, W> {
     fn len(&self) -> usize {
         self.values.len()
     }
@@ -36,7 +36,7 @@ impl<const W: usize> Moved for Folds<'_, W> {
 
     #[inline(always)]
     fn each(&self, mut f: impl FnMut(usize, u64)) {
-        let Folds { values, digit, fold } = *self;
+        let FoldEntries { values, digit, fold } = *self;
         digit.each(values, |place, digit| {
             f(digit, PLACES.entry(place as u32, 0, fold.of(&values[place])));
         });
@@ -44,12 +44,12 @@ impl<const W: usize> Moved for Folds<'_, W> {
 }
 
 /// The parts of a bucket of entries.
-pub(super) struct Packed<'a> {
+pub(super) struct PackedEntries<'a> {
     pub(super) parts: &'a [Bucket<'a, 1>],
     pub(super) layout: Layout,
 }
 
-impl Moved for Packed<'_> {
+impl RunEntries for PackedEntries<'_> {
     fn len(&self) -> usize {
         values_in(self.parts)
     }
@@ -63,41 +63,43 @@ impl Moved for Packed<'_> {
         let layout = self.layout;
         for Bucket { values: entries, .. } in self.parts {
             for (b, block) in entries.chunks(BLOCK).enumerate() {
-                ask_ahead(entries, b);
+                prefetch_next(entries, b);
                 block.iter().for_each(|&[entry]| f(layout.digit(entry), entry));
             }
         }
     }
 }
 
-/// Entries in runs, one for each digit; inside each they keep their order. The memory is kept from one use to the
+/// Entries in runs, one run for each digit. Inside a run the entries keep their order. The memory is kept from one use to the
 /// next.
 ///
-/// Runs are filled without counting before: each has room for somewhat more than its share. Only where that is not enough
-/// are they filled again, by what was counted meanwhile.
+/// Runs are filled without counting first: each has room for somewhat more than its share. Only if a run is longer than its
+/// room are all runs filled again, by the counts of the first time.
 #[derive(Debug, Default)]
-pub(super) struct Leaves {
-    /// One move for a fold and whose it is, and half as many lines of cache to move to.
+pub(super) struct FoldRuns {
+    /// Fold and id in one word: so one entry takes one move, and half as many cache lines are written.
     entries: Vec<u64>,
-    /// Where each run starts, and where it ends.
+    /// Where each run starts.
     starts: Vec<u32>,
+    /// Where each run ends.
     ends: Vec<u32>,
     /// Whether a run is longer than its room.
     spilt: bool,
 }
 
-impl Leaves {
-    /// Moves all to runs, and tells how they are spread. If they are to be looked at, [`Leaves::settle`] must follow.
-    pub(super) fn fill(&mut self, moved: &impl Moved) -> Spread {
+impl FoldRuns {
+    /// Moves all entries to runs and returns the statistics of the runs. Before the runs are read, [`FoldRuns::settle`] must
+    /// follow.
+    pub(super) fn fill(&mut self, moved: &impl RunEntries) -> BucketStats {
         let (n, digits) = (moved.len(), moved.digits());
         let share = n as f64 / digits as f64;
-        // Evenly spread values are more in one of a million runs.
+        // Of evenly distributed values one run in a million is longer.
         let room = (share + 5.0 * share.sqrt()) as usize + 8;
         self.starts.clear();
         self.starts.extend((0..digits).map(|digit| (digit * room) as u32));
-        // Whatever the digits are, what is moved finds room.
+        // There is room for all entries, whatever their digits are.
         self.move_all(moved, digits * room + n);
-        let mut spread = Spread::NONE;
+        let mut spread = BucketStats::NONE;
         for (&start, &end) in self.starts.iter().zip(&self.ends) {
             spread.add(end - start);
         }
@@ -105,8 +107,8 @@ impl Leaves {
         spread
     }
 
-    /// Makes sure that every run has what was moved to it.
-    pub(super) fn settle(&mut self, moved: &impl Moved) {
+    /// Fills the runs again if one of them was longer than its room.
+    pub(super) fn settle(&mut self, moved: &impl RunEntries) {
         if self.spilt {
             let counts: Vec<u32> =
                 self.ends.iter().zip(&self.starts).map(|(end, start)| end - start).collect();
@@ -114,11 +116,11 @@ impl Leaves {
         }
     }
 
-    /// Moves all to runs, of which the lengths are known.
+    /// Moves all entries to runs whose lengths are known.
     ///
     /// # Panics
-    /// When the counts are not of these.
-    pub(super) fn fill_counted(&mut self, moved: &impl Moved, counts: &[u32]) {
+    /// When the counts are not those of these entries.
+    pub(super) fn fill_counted(&mut self, moved: &impl RunEntries, counts: &[u32]) {
         assert_eq!(counts.len(), moved.digits(), "one count a digit");
         let n = set_starts(&mut self.starts, counts);
         assert_eq!(n, moved.len(), "counts of these");
@@ -126,10 +128,10 @@ impl Leaves {
         self.spilt = false;
     }
 
-    /// Moves all to where the runs start.
-    fn move_all(&mut self, moved: &impl Moved, room: usize) {
+    /// Moves all entries, each run from its start on.
+    fn move_all(&mut self, moved: &impl RunEntries, room: usize) {
         if self.entries.len() < room {
-            // Some more, so that buckets of about one size find room at once.
+            // A sixteenth more, so that the next buckets of about this size find room at once.
             self.entries = vec![0; room + room / 16];
         }
         self.ends.clone_from(&self.starts);
@@ -150,7 +152,7 @@ impl Leaves {
     }
 }
 
-/// Folds of values with one digit.
+/// FoldEntries of values with one digit.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Run<'l>(&'l [u64]);
 
@@ -159,18 +161,18 @@ impl Run<'_> {
         self.0.len()
     }
 
-    /// The place in the bucket of a value of the run, if the folds are of values.
+    /// The place in the bucket of value `at` of the run, if the entries are [`FoldEntries`].
     #[inline]
     pub(super) fn place(&self, at: usize) -> u32 {
         PLACES.id(self.0[at])
     }
 
-    /// What the run holds.
+    /// The words of the entries.
     pub(super) fn entries(&self) -> &[u64] {
         self.0
     }
 
-    /// Puts the folds at the beginning of a list, with [`FOLDS_BEHIND`] behind them.
+    /// Copies the folds to the beginning of a list, which has at least [`FOLDS_BEHIND`] more behind them.
     #[inline]
     pub(super) fn copy_folds(&self, to: &mut Vec<u32>) {
         if to.len() < self.len() + FOLDS_BEHIND {
@@ -190,7 +192,7 @@ mod tests {
 
     #[test]
     fn entries_lie_in_their_runs_however_they_are_spread() {
-        let mut leaves = Leaves::default();
+        let mut leaves = FoldRuns::default();
         let layout = Layout::new(3, 5000).expect("room");
         let spreads: [fn(u32) -> usize; 4] = [
             |id| id as usize % 8,
@@ -203,10 +205,10 @@ mod tests {
                 (0..n).map(|id| [layout.entry(id, digit(id), id * 7)]).collect();
             let (first, second) = entries.split_at(entries.len() / 3);
             let parts = [Bucket::new(first, &[]), Bucket::new(second, &[])];
-            let packed = Packed { parts: &parts, layout };
+            let packed = PackedEntries { parts: &parts, layout };
             let mut counts = [0; 8];
             (0..n).for_each(|id| counts[digit(id)] += 1);
-            assert_eq!(leaves.fill(&packed), Spread::of(&counts));
+            assert_eq!(leaves.fill(&packed), BucketStats::of(&counts));
             leaves.settle(&packed);
             let mut seen = vec![];
             for run in leaves.runs() {
@@ -226,14 +228,14 @@ mod tests {
 
     #[test]
     fn every_value_lands_in_one_run_and_keeps_its_order() {
-        let mut leaves = Leaves::default();
+        let mut leaves = FoldRuns::default();
         let fold = Fold::of_agreeing(&[0xffff_0000_ffff, 0xff]);
         for n in [1000u64, 10, 1100] {
             let values: Vec<[u64; 2]> = (0..n).map(|i| [i * i % 97, i]).collect();
             let digit = Source::new(BitSet::ALL, 3).digit(4).expect("bits left");
             let mut counts = vec![];
             let spread = count(&[Bucket::new(&values, &[])], &digit, &mut counts);
-            let folds = Folds { values: &values, digit: &digit, fold: &fold };
+            let folds = FoldEntries { values: &values, digit: &digit, fold: &fold };
             assert_eq!(leaves.fill(&folds), spread);
             leaves.settle(&folds);
             let mut seen: Vec<u32> = Vec::new();

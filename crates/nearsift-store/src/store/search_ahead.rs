@@ -1,9 +1,9 @@
 //! Searches ahead of a write that depends on what they find.
 //!
-//! One thread decides what is written, and a search takes longer than all else that it does for a document. So others search
-//! ahead, beside it and beside each other: a [`Sighting`] says what was near at a moment. Who writes leaves out of it what
-//! has been removed or replaced since, and compares with what has been written since: together that is what a
-//! search would find then. Where that cannot be told from memory alone, or costs more than a search, it searches.
+//! One thread decides what is written, and a search takes longer than all its other work for a document. So other threads search
+//! ahead: a [`Sighting`] is a snapshot of what was near at a moment. The writer revalidates it: it drops documents that were removed
+//! or replaced since, and compares the documents written since. The result is what a search would find. Where memory alone does not
+//! determine the result, or revalidating costs more than a search, the writer searches.
 
 use std::sync::Arc;
 
@@ -19,53 +19,54 @@ use crate::schema::Schema;
 use crate::store::Answer;
 use crate::text::{Compared, Comparer, Text};
 
-/// Documents written since a sighting that are compared one by one rather than searched.
+/// At most this many documents written since a snapshot are compared one by one. Beyond, the writer searches.
 const MOST_COMPARED: u32 = 2048;
 
-/// What was near a value at a moment: see [`Store::look`].
+/// A snapshot of the documents near a value: see [`Store::look`].
 #[derive(Debug, Clone)]
-pub struct Sighting(Arc<Seen>);
+pub struct Sighting(Arc<Snapshot>);
 
 #[derive(Debug)]
-struct Seen {
+struct Snapshot {
     value: Value,
     text: Option<Text>,
-    /// That of the store, which so is known again.
+    /// The schema of the store, which identifies the store.
     schema: Arc<Schema>,
     moment: Moment,
     now: u64,
     answer: Answer,
-    /// Whether the answer has all that were near.
+    /// Whether the answer has all near documents, not only up to the limit.
     is_whole: bool,
 }
 
 impl Sighting {
-    /// What was looked for.
+    /// The value searched for.
     pub fn value(&self) -> &Value {
         &self.0.value
     }
 
-    /// The same with its text, where the store keeps texts.
+    /// The value with its text, if the store keeps texts.
     pub fn content(&self) -> Content<'_> {
         Content { value: &self.0.value, text: self.0.text.as_ref() }
     }
 
-    /// What was near. Documents that were replaced while it was searched may be missing.
+    /// The near documents. Documents that were replaced during the search may be missing.
     pub fn answer(&self) -> &Answer {
         &self.0.answer
     }
 }
 
 impl Store {
-    /// Searches for what is as near as the store was created for, ahead of
-    /// [`Batch::insert_unless_near_since`](crate::Batch::insert_unless_near_since). It never holds up
-    /// who writes. Of the documents found, up to `limit` are told.
+    /// Searches for documents within the store's distance or score, ahead of
+    /// [`Batch::insert_unless_near_since`](crate::Batch::insert_unless_near_since). Never blocks a writer. The snapshot has at most `limit`
+    /// documents.
     ///
     /// # Errors
-    /// As [`Store::query`].
+    /// [`StoreError::Invalid`] or [`StoreError::Search`]: the value does not fit the store. [`StoreError::Damaged`]: an id found is not
+    /// what was written.
     ///
     /// # Complexity
-    /// As [`Store::query`].
+    /// That of [`Store::query`].
     pub fn look<'c>(
         &self,
         content: impl Into<Content<'c>>,
@@ -74,13 +75,13 @@ impl Store {
         self.look_unless(content, limit, Cancellation::NEVER)
     }
 
-    /// [`look`](Store::look) that ends early when it is not wanted any more.
+    /// [`look`](Store::look) that can be cancelled.
     ///
     /// # Errors
-    /// As [`Store::query_unless`].
+    /// The errors of [`Store::look`], and [`StoreError::Cancelled`].
     ///
     /// # Complexity
-    /// As [`Store::query_unless`].
+    /// That of [`Store::query_unless`].
     pub fn look_unless<'c>(
         &self,
         content: impl Into<Content<'c>>,
@@ -98,7 +99,7 @@ impl Store {
         let most = if least.is_some() { most_compared(Some(limit)) } else { usize::MAX };
         let (mut found, detached) = match (near, <&Keys>::try_from(content.value.keys())) {
             (Near::Score(of_sketches), Ok(keys)) => {
-                shared.rent.pay_for(1, state.segments.len());
+                shared.compaction.pay_for(1, state.segments.len());
                 let words = content.value.words();
                 let mut search = ByScore::new(&state, words, keys, of_sketches, budget, now);
                 search.look_in(&state.active, Place::Active);
@@ -107,7 +108,7 @@ impl Store {
                 search.look_in_old(detached.frozen(), detached.segments(), cancellation)?;
                 (search.found, detached)
             }
-            // These take some microseconds.
+            // Searches for fingerprints take some microseconds: they hold the lock.
             (near, _) => {
                 let mut search = [Search::of(content)];
                 shared.search(&state, &mut search, Bounds { near, budget, now, cancellation })?;
@@ -129,8 +130,8 @@ impl Store {
         let is_whole = found.hits.len() <= limit;
         let describe = |place| detached.describe(place);
         let answer = Answer::of(found, near, Some(limit), cancellation, describe)?;
-        shared.ask_to_merge_if_paid();
-        Ok(Sighting(Arc::new(Seen {
+        shared.merge_if_due();
+        Ok(Sighting(Arc::new(Snapshot {
             value: *content.value,
             text: content.text.cloned(),
             schema: Arc::clone(&shared.schema),
@@ -143,9 +144,9 @@ impl Store {
 }
 
 impl Shared {
-    /// The nearest of what was near at a sighting and still is, and all that was written since and is near; `None` when that
-    /// takes a search. `is_replaced` tells of documents that are about to be.
-    pub(super) fn look_again(
+    /// The nearest document of the snapshot that is still there, and all near documents written since; `None` if only a search can
+    /// find them. `is_replaced` returns whether the group of writes replaces a document.
+    pub(super) fn revalidate(
         &self,
         state: &State,
         Sighting(seen): &Sighting,
@@ -153,7 +154,7 @@ impl Shared {
         is_replaced: &dyn Fn(&OwnId) -> bool,
         now: u64,
     ) -> Result<Option<Vec<(Near, OwnId)>>, StoreError> {
-        // After a clock that was set back, documents may be there that had expired.
+        // If the clock was set back, documents that had expired may be there again.
         if !Arc::ptr_eq(&seen.schema, &self.schema) || now < seen.now {
             return Ok(None);
         }

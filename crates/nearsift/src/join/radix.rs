@@ -1,4 +1,4 @@
-//! The first move: from all values into the buckets of one slice of them.
+//! The radix partition: moves all values into the buckets of one slice at a time.
 
 use std::ops::{ControlFlow, Range};
 use std::sync::{Mutex, PoisonError, RwLock};
@@ -6,51 +6,53 @@ use std::sync::{Mutex, PoisonError, RwLock};
 use super::bits::{BitSet, Digit, Source};
 use super::entries::Entries;
 use super::filter::Filter;
-use super::partition::{Bucket, Buckets, Spread, Values, values_in};
+use super::partition::{Bucket, BucketStats, Buckets, Values, values_in};
 use crate::hamming::kernels::Fold;
 use crate::threads::{Workers, lock, unlocked};
 
-/// How all values are moved into buckets by some bits, a slice of them at a time, by all threads together.
+/// Moves all values into buckets by some bits, one slice at a time, on all threads together.
 ///
-/// Each bucket has a digit, and a slice is a range of digits: all are counted once. So a slice is picked out of the values and
-/// moved in one step, takes memory once, and has as many values as the memory has room for.
+/// Each bucket has a digit, and a slice is a range of digits. The values of all buckets are counted once. Then each slice is
+/// picked out of the values and moved in one step. It has as many values as the memory has room for.
 #[derive(Debug)]
-pub(super) struct FirstMove<const W: usize> {
+pub(super) struct RadixPartition<const W: usize> {
     digit: Digit<W>,
-    /// What there is to move by: before this move, and after it.
+    /// The bits that values can be moved by before this partition.
     pub(super) before: Source<W>,
+    /// The bits that values can be moved by after this partition.
     pub(super) after: Source<W>,
-    /// Whether bits were left alone for the next move.
-    pub(super) leaves: bool,
-    /// How values are moved as entries, if comparing needs no more of them.
+    /// Whether whole bits are left for the next move: see [`RadixPartition::in_two_moves`].
+    pub(super) leaves_bits: bool,
+    /// How values become entries, if comparing needs only their folds.
     pub(super) entries: Option<Entries<W>>,
 }
 
-impl<const W: usize> FirstMove<W> {
-    /// For `n` values in so many slices; `None` without bits enough. `width` tells that of the digit by which so many values
-    /// of a slice are moved.
+impl<const W: usize> RadixPartition<W> {
+    /// The partition of `n` values into `slices` slices; `None` if there are too few bits. `width` returns the width of the digit
+    /// that moves a given number of values of a slice.
     pub(super) fn new(
         bits: BitSet<W>,
         n: usize,
         slices: usize,
         width: impl Fn(&Source<W>, usize) -> u32,
-    ) -> Option<FirstMove<W>> {
-        FirstMove::leaving(BitSet::NONE, bits, n, slices, width)
+    ) -> Option<RadixPartition<W>> {
+        RadixPartition::leaving(BitSet::NONE, bits, n, slices, width)
     }
 
-    /// The same for many values that are moved again: by `widest` bits beside those of slices at most. Bits beyond these are
-    /// left alone for the next move: of a mixture of all bits, what a digit leaves would not be mixed evenly with others.
-    pub(super) fn of_many(
+    /// The partition of very many values, which are moved a second time later. It uses the bits of the slices and at most
+    /// `widest` bits more. Further bits are left for the second move whole: if all bits were mixed, the rest of the mixture would
+    /// not mix evenly with other bits.
+    pub(super) fn in_two_moves(
         bits: BitSet<W>,
         n: usize,
         slices: usize,
         widest: u32,
         width: impl Fn(&Source<W>, usize) -> u32,
-    ) -> Option<FirstMove<W>> {
+    ) -> Option<RadixPartition<W>> {
         let most = (slice_bits(slices) + widest) as usize;
         let one_to_one = Source::new(bits, 0).unused().is_some();
         let moved: BitSet<W> = if one_to_one { bits.iter().take(most).collect() } else { bits };
-        FirstMove::leaving(bits.without(moved), moved, n, slices, width)
+        RadixPartition::leaving(bits.without(moved), moved, n, slices, width)
     }
 
     fn leaving(
@@ -59,7 +61,7 @@ impl<const W: usize> FirstMove<W> {
         n: usize,
         slices: usize,
         width: impl Fn(&Source<W>, usize) -> u32,
-    ) -> Option<FirstMove<W>> {
+    ) -> Option<RadixPartition<W>> {
         let start = Source::new(bits, 0);
         let mut source = start;
         let of_slices = slice_bits(slices);
@@ -71,12 +73,13 @@ impl<const W: usize> FirstMove<W> {
         let of_buckets = source.digit(width(&source, n / slices))?.width();
         let digit = start.digit(of_slices + of_buckets)?;
         let (before, after) = (start.or(rest), start.after(&digit).or(rest));
-        let leaves = rest != BitSet::NONE;
-        Some(FirstMove { digit, before, after, leaves, entries: None })
+        let leaves_bits = rest != BitSet::NONE;
+        Some(RadixPartition { digit, before, after, leaves_bits, entries: None })
     }
 
-    /// Moves `n` values as entries with such a fold, if these have room for their ids, and by so many bits next.
-    pub(super) fn with_entries(mut self, fold: Fold<W>, n: usize, next: u32) -> FirstMove<W> {
+    /// Moves `n` values as entries with the given fold, if the entries have room for the ids. `next` is the number of bits of
+    /// the next move.
+    pub(super) fn with_entries(mut self, fold: Fold<W>, n: usize, next: u32) -> RadixPartition<W> {
         self.entries = Entries::new(&self.before, &self.digit, next, fold, n);
         self
     }
@@ -91,17 +94,17 @@ impl<const W: usize> FirstMove<W> {
         slice.len() == self.buckets()
     }
 
-    /// A count of none for each bucket.
+    /// A count of 0 for each bucket.
     fn no_counts(&self) -> Vec<u32> {
         vec![0; self.buckets()]
     }
 
-    /// Adds the numbers of values in each bucket.
+    /// Adds the number of values in each bucket to its count.
     fn count(&self, values: &[[u64; W]], counts: &mut [u32]) {
         self.digit.each(values, |_, digit| counts[digit] += 1);
     }
 
-    /// Takes a slice of the values, so many, with their places among all as ids.
+    /// Copies the `len` values of a slice to `to`. Their ids are their places among all values.
     pub(super) fn pick(
         &self,
         values: &[[u64; W]],
@@ -116,35 +119,30 @@ impl<const W: usize> FirstMove<W> {
         }
     }
 
-    /// Fills the buckets of a slice with values and their places as ids, in as many parts as were counted; each part is a
-    /// task.
+    /// Fills the buckets of a slice with values and their places as ids. Each part that was counted is a task of its own.
     ///
     /// # Panics
-    /// When the counts are not of these values.
-    pub(super) fn fill(
-        &self,
-        values: &[[u64; W]],
-        slice: &Range<usize>,
-        counts: &Counts,
-        to: &Filled<W>,
-        workers: &Workers,
-    ) {
+    /// When the counts are not those of these values.
+    pub(super) fn fill(&self, of: &Slice<'_, W>, to: &FilledBuckets<W>, workers: &Workers) {
+        let &Slice { values, counts, digits: slice } = of;
         to.fill_parts(values, counts, workers, |start, values, counts, to| {
             to.start(&counts[slice.clone()], true);
             self.add(values, start, slice, to);
         });
     }
 
-    /// The same as entries.
+    /// Fills the buckets of a slice with the entries of the values.
+    ///
+    /// # Panics
+    /// When the counts are not those of these values.
     pub(super) fn fill_entries(
         &self,
-        values: &[[u64; W]],
-        slice: &Range<usize>,
-        counts: &Counts,
+        of: &Slice<'_, W>,
         entries: &Entries<W>,
-        to: &Filled<1>,
+        to: &FilledBuckets<1>,
         workers: &Workers,
     ) {
+        let &Slice { values, counts, digits: slice } = of;
         to.fill_parts(values, counts, workers, |start, values, counts, to| {
             to.start(&counts[slice.clone()], false);
             if self.is_all(slice) {
@@ -158,7 +156,7 @@ impl<const W: usize> FirstMove<W> {
         });
     }
 
-    /// Adds those of some values that are of a slice to its buckets; ids are places from `start` on.
+    /// Adds the values that belong to a slice to its buckets. Ids are places, from `start` on.
     fn add(&self, values: &[[u64; W]], start: u32, slice: &Range<usize>, to: &mut Buckets<W>) {
         let digit = &self.digit;
         if self.is_all(slice) {
@@ -171,44 +169,56 @@ impl<const W: usize> FirstMove<W> {
     }
 }
 
-/// Bits that tell so many slices apart.
+/// The values of some buckets, which are moved together.
+pub(super) struct Slice<'a, const W: usize> {
+    /// All values, of this slice and of others.
+    pub(super) values: &'a [[u64; W]],
+    /// The counts of all values.
+    pub(super) counts: &'a Counts,
+    /// The digits of the slice's buckets.
+    pub(super) digits: &'a Range<usize>,
+}
+
+/// The number of bits that distinguish this many slices.
 fn slice_bits(slices: usize) -> u32 {
     slices.next_power_of_two().ilog2()
 }
 
-/// Shares so many buckets out among the workers: each range of them is a task.
+/// Shares `buckets` buckets out among the workers. Each range of buckets is a task.
 pub(super) fn share_out(
     workers: &Workers,
     buckets: usize,
     task: impl Fn(Range<usize>) -> ControlFlow<()> + Sync,
 ) -> ControlFlow<()> {
-    /// For each thread, so that none waits long for another.
+    /// Tasks for each thread, so that none waits long for another.
     const TASKS: usize = 32;
     let tasks = if workers.count() > 1 { workers.count() * TASKS } else { 1 };
     let start = |nth: usize| nth * buckets / tasks;
     workers.run(tasks, &|nth| task(start(nth)..start(nth + 1)))
 }
 
-/// How many values of each part of a column are in each bucket.
+/// The number of values in each bucket, for each part of a column.
 #[derive(Debug)]
 pub(super) struct Counts {
     parts: Vec<Vec<u32>>,
-    /// Of all parts together.
+    /// The counts of all parts together.
     all: Vec<u32>,
 }
 
 impl Counts {
-    /// The counts of each first move; of none, of no buckets.
+    /// The counts of each radix partition; no counts where there is none.
     pub(super) fn of<const W: usize>(
         values: &[[u64; W]],
-        firsts: &[Option<&FirstMove<W>>],
+        firsts: &[Option<&RadixPartition<W>>],
         workers: &Workers,
     ) -> Vec<Counts> {
         const CHUNK: usize = 1 << 11;
         let parts = parts(values.len(), workers);
         let all: Vec<_> = firsts.iter().map(|_| Mutex::new(vec![Vec::new(); parts])).collect();
         let _ = workers.run(parts, &|part| {
-            let none = |first: &Option<&FirstMove<W>>| first.map_or(vec![], FirstMove::no_counts);
+            let none = |first: &Option<&RadixPartition<W>>| {
+                first.map_or(vec![], RadixPartition::no_counts)
+            };
             let mut counts: Vec<Vec<u32>> = firsts.iter().map(none).collect();
             // All digits of some values are counted while these are in the first-level cache.
             for values in part_of(values, part, parts).1.chunks(CHUNK) {
@@ -226,7 +236,7 @@ impl Counts {
         all.into_iter().map(|counts| Counts::new(unlocked(counts))).collect()
     }
 
-    /// Of as many parts as there are counts.
+    /// The counts of some parts, and their sums.
     fn new(parts: Vec<Vec<u32>>) -> Counts {
         let mut all = vec![0; parts.first().map_or(0, Vec::len)];
         for counts in &parts {
@@ -235,7 +245,7 @@ impl Counts {
         Counts { parts, all }
     }
 
-    /// The slices with room for so many values each, one after the other.
+    /// The slices of at most `room` values each, in the order of their digits.
     pub(super) fn slices(&self, room: usize) -> impl Iterator<Item = Range<usize>> {
         let mut from = 0;
         std::iter::from_fn(move || {
@@ -245,8 +255,8 @@ impl Counts {
         })
     }
 
-    /// The slice that begins with a bucket, if there is that, with room for so many values: no more buckets than fit, but one
-    /// at least, and all slices from there on about equally large.
+    /// The slice that begins with bucket `from`, with at most `room` values; `None` past the last bucket. It has one bucket at
+    /// least. All slices from there on are about equally large.
     pub(super) fn slice(&self, from: usize, room: usize) -> Option<Range<usize>> {
         let left = self.held(&(from..self.all.len()));
         let most = left.div_ceil(left.div_ceil(room.max(1)).max(1));
@@ -265,45 +275,45 @@ impl Counts {
         self.all[slice.clone()].iter().map(|&count| count as usize).sum()
     }
 
-    /// How those of a slice would be spread.
-    pub(super) fn spread(&self, slice: &Range<usize>) -> Spread {
-        Spread::of(&self.all[slice.clone()])
+    /// The statistics of a slice's buckets.
+    pub(super) fn stats(&self, slice: &Range<usize>) -> BucketStats {
+        BucketStats::of(&self.all[slice.clone()])
     }
 }
 
-/// One of some parts of the values, about equally large, and where it starts.
+/// Part number `part` of `parts` about equal parts of the values, and the index where it starts.
 pub(super) fn part_of<T>(values: &[T], part: usize, parts: usize) -> (usize, &[T]) {
     let len = values.len().div_ceil(parts);
     let start = (part * len).min(values.len());
     (start, &values[start..(start + len).min(values.len())])
 }
 
-/// In how many parts so many values are moved, by all workers at once.
+/// The number of parts in which the workers move this many values.
 pub(super) fn parts(values: usize, workers: &Workers) -> usize {
-    /// Values of a part at least.
+    /// The fewest values of a part.
     const PART: usize = 1 << 13;
-    /// Values of one of several parts for a worker: their buckets must not become short.
+    /// The fewest values of a part, where a worker gets several parts: shorter buckets would cost more.
     const LARGE: usize = 1 << 23;
-    /// For each worker, for some are slower than others, or find their values in memory that is.
+    /// The most parts for each worker. Several even out workers, or memory, of different speed.
     const SHARES: usize = 8;
     let workers = workers.count();
     let shares = if workers > 1 { (values / workers / LARGE).clamp(1, SHARES) } else { 1 };
     (workers * shares).min(values / PART).max(1)
 }
 
-/// The buckets of one slice, in parts that threads fill at once: so all values are read once for all threads, and the
-/// slice is as large as the memory of all of them allows.
+/// The buckets of one slice, in parts that the threads fill at the same time. So all values are read once for all threads, and
+/// the slice is as large as the memory of all threads allows.
 #[derive(Debug)]
-pub(super) struct Filled<const W: usize>(Vec<RwLock<Buckets<W>>>);
+pub(super) struct FilledBuckets<const W: usize>(Vec<RwLock<Buckets<W>>>);
 
-impl<const W: usize> Filled<W> {
-    /// None in so many parts.
-    pub(super) fn new(parts: usize) -> Filled<W> {
-        Filled((0..parts).map(|_| RwLock::default()).collect())
+impl<const W: usize> FilledBuckets<W> {
+    /// Empty buckets in `parts` parts.
+    pub(super) fn new(parts: usize) -> FilledBuckets<W> {
+        FilledBuckets((0..parts).map(|_| RwLock::default()).collect())
     }
 
-    /// Fills the parts, each of which is a task: `fill` is given where the part's values start among all, these, their counts
-    /// and the buckets.
+    /// Fills each part as a task of its own. `fill` gets the index where the part's values start, the values, their counts and
+    /// the buckets.
     fn fill_parts<const V: usize>(
         &self,
         values: &[[u64; V]],
@@ -319,7 +329,7 @@ impl<const W: usize> Filled<W> {
         });
     }
 
-    /// Calls `f` with each of some buckets that hold two values or more, until it breaks.
+    /// Calls `f` with the parts of each bucket that holds two values or more, until it breaks.
     pub(super) fn each(
         &self,
         buckets: Range<usize>,
@@ -354,7 +364,7 @@ mod tests {
             {
                 let workers = workers(parts);
                 let first =
-                    FirstMove::new(bits, values.len(), slices, |_, n| digit_width(n, 16, 5))
+                    RadixPartition::new(bits, values.len(), slices, |_, n| digit_width(n, 16, 5))
                         .expect("bits");
                 let counts = (0..parts).map(|part| {
                     let mut counts = first.no_counts();
@@ -363,13 +373,14 @@ mod tests {
                 });
                 let counts = Counts::new(counts.collect());
                 let mut seen: Vec<u32> = Vec::new();
-                let (filled, mut whole) = (Filled::new(parts), Values::default());
+                let (filled, mut whole) = (FilledBuckets::new(parts), Values::default());
                 let mut next = 0;
                 for slice in counts.slices(room) {
                     assert!(slice.len() == 1 || counts.held(&slice) <= room);
                     assert_eq!(slice.start, next);
                     next = slice.end;
-                    first.fill(&values, &slice, &counts, &filled, &workers);
+                    let of = Slice { values: &values, counts: &counts, digits: &slice };
+                    first.fill(&of, &filled, &workers);
                     let _ = filled.each(0..slice.len(), |parts| {
                         let bucket = whole.of(parts);
                         assert!(bucket.ids.is_sorted());
@@ -399,9 +410,9 @@ mod tests {
     }
 
     #[test]
-    fn too_few_bits_make_no_first_move() {
+    fn too_few_bits_make_no_radix_partition() {
         let at = |bits, slices| {
-            FirstMove::<1>::new(BitSet([bits]), 1000, slices, |_, n| digit_width(n, 16, 5))
+            RadixPartition::<1>::new(BitSet([bits]), 1000, slices, |_, n| digit_width(n, 16, 5))
                 .is_some()
         };
         assert!(at(0b111, 4));

@@ -1,4 +1,4 @@
-//! Settling: the values of one part of the key space are sorted into its buckets, and packed.
+//! Sorts the values of one part of the key space into its buckets, and packs them.
 
 use std::ops::Range;
 
@@ -6,22 +6,22 @@ use super::super::Ids;
 use super::super::kernel::{Job, Kernel, Lanes};
 use super::super::table::Table;
 use super::gather::{Word, item_words};
-use crate::insertion::sort_nearly_sorted;
+use crate::sort::sort_nearly_sorted;
 
-/// Values of a cell from which on it is sorted for itself.
-const MANY: u32 = 24;
-/// The most cells of a part, as bits, so that counting them stays in the near cache.
+/// A cell of at least this many values is sorted by itself.
+const LARGE_CELL: u32 = 24;
+/// The most cells of a part, as a power of two, so that the counts fit the near cache.
 const MOST_CELL_BITS: u32 = 16;
 
-/// What a value brings along: nothing, or the id of its document.
+/// The payload of a value: nothing, or the id of its document.
 pub(super) trait Id: Copy + Default + Ord + Send + Sync {
-    /// Words that it takes in an item.
+    /// Words of the payload in an item.
     const WORDS: usize;
 
     fn of(ids: &Ids<'_>, document: usize) -> Self;
     fn write(self, item: &mut [Word]);
     fn read(item: &[Word]) -> Self;
-    /// The ids of documents, as they are stored.
+    /// Appends the ids of documents.
     fn append(from: impl Iterator<Item = Self>, to: &mut Vec<u64>);
 }
 
@@ -57,62 +57,62 @@ impl Id for u64 {
     }
 }
 
-/// An entry on its way into a bucket. Entries are ordered by it, so that the bytes depend on nothing
-/// but the input.
+/// An entry and its payload. Entries are sorted by both, so that the image depends only on the input.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) struct Filed<I, const W: usize> {
+pub(super) struct Encoded<I, const W: usize> {
     pub(super) entry: [u64; W],
     pub(super) id: I,
 }
 
-/// Where a part's values are sorted. It is used for one part after the other.
+/// The memory in which a part is sorted. It is used for one part after another.
 #[derive(Default)]
-pub(super) struct Desk<I, const W: usize> {
-    filed: Vec<Filed<I, W>>,
-    /// The cell of each.
+pub(super) struct SortBuffers<I, const W: usize> {
+    encoded: Vec<Encoded<I, W>>,
+    /// The cell of each entry.
     cells: Vec<u32>,
-    /// Where each cell's values end.
+    /// The end of each cell's entries.
     ends: Vec<u32>,
-    sorted: Vec<Filed<I, W>>,
+    sorted: Vec<Encoded<I, W>>,
 }
 
 /// The buckets of one part of the key space, in order.
 #[derive(Default)]
-pub(super) struct Settled {
+pub(super) struct SortedPart {
     /// Distinct values of each bucket.
     pub(super) counts: Vec<u32>,
-    pub(super) filed: Packed,
-    /// The buckets that are too long to be counted in the directory, by key.
+    /// The entries of all buckets but the long ones.
+    pub(super) packed: Packed,
+    /// The buckets that are too long for a count in the directory, by key.
     pub(super) long: Vec<(u32, Packed)>,
 }
 
-/// Entries as they are stored, and their ids.
+/// Entries as the image stores them, and their ids.
 #[derive(Default)]
 pub(super) struct Packed {
     bytes: Vec<u8>,
-    /// How many of the bytes are entries.
+    /// The bytes that hold entries; further ones are spare.
     len: usize,
     pub(super) entries: usize,
-    /// For each entry how many ids it has, once one has not just 1.
+    /// The number of ids of each entry; `None` while every entry has one.
     pub(super) shared: Option<Vec<u32>>,
     pub(super) ids: Vec<u64>,
 }
 
 impl Packed {
-    /// The entries one after the other.
+    /// The bytes of the entries, without gaps.
     pub(super) fn bytes(&self) -> &[u8] {
         &self.bytes[..self.len]
     }
 
-    /// Sorted values as they are stored, equal ones once.
-    pub(super) fn of<I: Id, const W: usize>(sorted: &[Filed<I, W>], size: usize) -> Packed {
+    /// Packs sorted entries of `size` bytes, equal ones once.
+    pub(super) fn of<I: Id, const W: usize>(sorted: &[Encoded<I, W>], size: usize) -> Packed {
         let mut packed = Packed::default();
         packed.clear(sorted.len(), size, W);
         packed.append(sorted, size);
         packed
     }
 
-    /// Makes it empty, with room for so many values.
+    /// Empties it and makes room for `values` entries of `size` bytes.
     fn clear(&mut self, values: usize, size: usize, words: usize) {
         let room = values * size + 8 * words;
         if self.bytes.len() < room {
@@ -122,13 +122,13 @@ impl Packed {
         self.ids.clear();
     }
 
-    /// Appends sorted values, equal ones once; returns how many there are then.
+    /// Appends sorted entries, equal ones once. Returns how many it added.
     #[inline(always)]
-    fn append<I: Id, const W: usize>(&mut self, sorted: &[Filed<I, W>], size: usize) -> u32 {
+    fn append<I: Id, const W: usize>(&mut self, sorted: &[Encoded<I, W>], size: usize) -> u32 {
         let before = self.entries;
         for (i, item) in sorted.iter().enumerate() {
-            // Whole words and then less of them: a copy of so few bytes would take longer. Equal ones
-            // are written to the same place.
+            // Writes whole words and keeps `size` bytes of them: a copy of a few bytes would take longer. Equal entries are
+            // written to the same place.
             let words = item.entry.map(u64::to_le_bytes);
             self.bytes[self.len..self.len + 8 * W].copy_from_slice(words.as_flattened());
             let is_last = sorted.get(i + 1).is_none_or(|next| next.entry != item.entry);
@@ -154,19 +154,19 @@ impl Packed {
 pub(super) struct Part<'a, const W: usize> {
     pub(super) table: &'a Table<W>,
     pub(super) first_key: u64,
-    /// Bits of a key inside the part.
+    /// Bits that keys of the part differ in.
     pub(super) key_bits: u32,
-    /// From how many entries on a bucket is too long to be counted.
+    /// A bucket of at least this many entries is too long for a count in the directory.
     pub(super) long_from: u32,
 }
 
 impl<const W: usize> Part<'_, W> {
     /// Sorts the part's items into its buckets.
-    pub(super) fn settle<'a, I: Id>(
+    pub(super) fn sort<'a, I: Id>(
         &self,
         items: impl Iterator<Item = &'a [Word]> + Clone,
-        desk: &mut Desk<I, W>,
-        settled: &mut Settled,
+        buffers: &mut SortBuffers<I, W>,
+        to: &mut SortedPart,
     ) {
         let words: usize = items.clone().map(<[Word]>::len).sum();
         let len = words / item_words::<I, W>();
@@ -174,117 +174,117 @@ impl<const W: usize> Part<'_, W> {
         let entry_bits = self.table.packing.bits.min(64);
         let all = (len.max(1).ilog2()).min(MOST_CELL_BITS);
         let split = Split { bits: all.saturating_sub(self.key_bits).min(entry_bits), entry_bits };
-        if desk.filed.len() < len {
-            let filed = Filed { entry: [0; W], id: I::default() };
-            desk.filed = vec![filed; len];
-            desk.sorted = vec![filed; len];
-            desk.cells = vec![0; len];
+        if buffers.encoded.len() < len {
+            let encoded = Encoded { entry: [0; W], id: I::default() };
+            buffers.encoded = vec![encoded; len];
+            buffers.sorted = vec![encoded; len];
+            buffers.cells = vec![0; len];
         }
-        desk.ends.clear();
-        desk.ends.resize(1 << (self.key_bits + split.bits), 0);
-        let (filed, cells) = (&mut desk.filed[..len], &mut desk.cells[..len]);
-        let (ends, sorted) = (&mut desk.ends[..], &mut desk.sorted[..len]);
+        buffers.ends.clear();
+        buffers.ends.resize(1 << (self.key_bits + split.bits), 0);
+        let (encoded, cells) = (&mut buffers.encoded[..len], &mut buffers.cells[..len]);
+        let (ends, sorted) = (&mut buffers.ends[..], &mut buffers.sorted[..len]);
         let mut from = 0;
         for items in items {
             let to = from + items.len() / item_words::<I, W>();
-            let (filed, cells) = (&mut filed[from..to], &mut cells[from..to]);
+            let (encoded, cells) = (&mut encoded[from..to], &mut cells[from..to]);
             let counts = &mut *ends;
-            Kernel::best().run(File { part: self, split, items, filed, cells, counts });
+            Kernel::best().run(Encode { part: self, split, items, encoded, cells, counts });
             from = to;
         }
-        let crowded = sum_up(ends);
-        for (item, cell) in filed.iter().zip(cells) {
+        let large = sum_up(ends);
+        for (item, cell) in encoded.iter().zip(cells) {
             let place = &mut ends[*cell as usize];
             sorted[*place as usize] = *item;
             *place += 1;
         }
-        crowded.into_iter().for_each(|cell| sorted[cell].sort_unstable());
-        self.pack(sorted, ends, split, settled);
+        large.into_iter().for_each(|cell| sorted[cell].sort_unstable());
+        self.pack(sorted, ends, split, to);
     }
 
-    /// Packs the buckets, whose values are sorted by cell.
+    /// Packs the buckets, whose entries are sorted by cell.
     fn pack<I: Id>(
         &self,
-        sorted: &mut [Filed<I, W>],
+        sorted: &mut [Encoded<I, W>],
         ends: &[u32],
         split: Split,
-        settled: &mut Settled,
+        to: &mut SortedPart,
     ) {
         let size = self.table.packing.bytes();
-        settled.filed.clear(sorted.len(), size, W);
-        settled.counts.clear();
+        to.packed.clear(sorted.len(), size, W);
+        to.counts.clear();
         let mut left = sorted;
         let mut start = 0;
         for (bucket, cells) in (0..).zip(ends.chunks_exact(1 << split.bits)) {
             let end = cells[cells.len() - 1];
             let values = left.split_off_mut(..(end - start) as usize).expect("of the part");
             start = end;
-            // Cells are in order, with few values each or sorted: none goes far.
+            // Cells are in order, and each is small or sorted: no entry moves far.
             sort_nearly_sorted(values);
-            // Repeats may make it short.
+            // Without repeats it may be short.
             if values.len() >= self.long_from as usize {
                 let apart = Packed::of(values, size);
                 if apart.entries >= self.long_from as usize {
-                    settled.counts.push(apart.entries as u32);
-                    settled.long.push((self.first_key as u32 + bucket, apart));
+                    to.counts.push(apart.entries as u32);
+                    to.long.push((self.first_key as u32 + bucket, apart));
                     continue;
                 }
             }
-            settled.counts.push(settled.filed.append(values, size));
+            to.counts.push(to.packed.append(values, size));
         }
     }
 }
 
-/// Turns counts into where each begins, and says where there are many.
+/// Turns the counts of cells into their starts. Returns the ranges of the large cells.
 fn sum_up(counts: &mut [u32]) -> Vec<Range<usize>> {
-    let mut crowded = Vec::new();
+    let mut large = Vec::new();
     let mut sum = 0;
     for count in counts {
         let start = sum;
         sum += *count;
-        if *count >= MANY {
-            crowded.push(start as usize..sum as usize);
+        if *count >= LARGE_CELL {
+            large.push(start as usize..sum as usize);
         }
         *count = start;
     }
-    crowded
+    large
 }
 
 /// How buckets are split into cells.
 #[derive(Clone, Copy)]
 struct Split {
-    /// Bits of the entry that tell the cell.
+    /// Bits of the entry that choose the cell.
     bits: u32,
-    /// Bits of the entry's first word.
+    /// Bits of the entry in its first word.
     entry_bits: u32,
 }
 
 /// Computes entries and their cells, and counts the cells.
-struct File<'a, I, const W: usize> {
+struct Encode<'a, I, const W: usize> {
     part: &'a Part<'a, W>,
     split: Split,
     items: &'a [Word],
-    filed: &'a mut [Filed<I, W>],
+    encoded: &'a mut [Encoded<I, W>],
     cells: &'a mut [u32],
     counts: &'a mut [u32],
 }
 
-impl<I: Id, const W: usize> Job for File<'_, I, W> {
+impl<I: Id, const W: usize> Job for Encode<'_, I, W> {
     type Output = ();
 
     #[inline(always)]
     fn run<L: Lanes>(self, lanes: L) {
-        let File { part, split, items, filed, cells, counts } = self;
+        let Encode { part, split, items, encoded, cells, counts } = self;
         let items = items.chunks_exact(item_words::<I, W>());
-        for ((item, filed), to) in items.zip(filed).zip(cells) {
+        for ((item, encoded), to) in items.zip(encoded).zip(cells) {
             let value = std::array::from_fn(|w| u64::from_le_bytes(item[w]));
-            let (key, entry) = part.table.file(lanes, &value);
+            let (key, entry) = part.table.encode(lanes, &value);
             let bucket = (u64::from(key) - part.first_key) as usize;
             let high = entry[0].checked_shr(split.entry_bits - split.bits).unwrap_or(0);
             let cell = bucket << split.bits | high as usize;
             counts[cell] += 1;
             *to = cell as u32;
-            *filed = Filed { entry, id: I::read(&item[W..]) };
+            *encoded = Encoded { entry, id: I::read(&item[W..]) };
         }
     }
 }

@@ -1,11 +1,11 @@
 //! Keys that very many documents share: a page's template, a licence, an attack.
 //!
-//! The sketches are sorted by what else tells them apart and each is compared with those that stand
-//! next to it, in several orders. So a crowd costs no more a document than any other key.
+//! The sketches of a hot key are sorted by the bits that distinguish them, in several orders. In each order a sketch is compared with its
+//! neighbours only. So a hot key costs no more for each document than any other key.
 //!
-//! Somebody may make a crowd to hide a document from its copy. So a sketch that has neighbours enough is still looked up for
-//! those that are much nearer, of which there may be as many again; and some orders are by what nearly all of the crowd
-//! agree in: those that differ from it in the same way stand next to each other there.
+//! An adversary may make a hot key to hide a document from its copy. Therefore a sketch with enough neighbours is still compared until it
+//! has as many much nearer ones. And some orders are by bits in which nearly all sketches agree: there the few that differ in the same way
+//! are neighbours.
 
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -18,7 +18,7 @@ use crate::prefetch::prefetch_one;
 use crate::sketch::{Score, Sketch, WORDS};
 use crate::split_mix::split_mix;
 
-/// Orders that a crowd is sorted in for one key, each of which has its share of the comparisons.
+/// Orders that a hot key is sorted in for one key, each of which has its share of the comparisons.
 const ORDERS: usize = 4;
 
 /// Groups of four bits in a sketch: 64 of the SimHash, then the 64 minwise values.
@@ -35,16 +35,16 @@ const LEVELS: usize = 2;
 /// 0.6: near duplicates have it, and pages that share half of their text do not.
 const CLOSE: Score = Score::of(128, 77);
 
-/// Sketches of a crowd that are asked for before they are read.
+/// Sketches of a hot key that are prefetched before they are read.
 const SKETCHES_AHEAD: usize = 16;
 
-/// Crowds of up to so many sketches are copied out: they are read twice for each order, at random, and a megabyte stays in
+/// The sketches of hot keys with up to this many documents are copied out: they are read twice for each order, at random, and a megabyte stays in
 /// the near caches where the sketches of a corpus do not.
 const COPIED: usize = if cfg!(test) { 1 << 8 } else { 1 << 14 };
 
 impl<S: Sink, K> Buckets<'_, S, K> {
-    /// Compares the sketches of a crowd, each with a bounded number of others.
-    pub(super) fn search_crowd(&mut self, run: &[u64]) {
+    /// Compares the sketches of a hot key, each with a bounded number of others.
+    pub(super) fn search_hot_key(&mut self, run: &[u64]) {
         let pairs = run.len() as u64 * (run.len() as u64 - 1) / 2;
         let mut compared = 0;
         let (orders, window) = if self.bound.compares_all(run.len()) {
@@ -53,11 +53,11 @@ impl<S: Sink, K> Buckets<'_, S, K> {
             let orders = ORDERS.min(self.bound.each);
             (orders, self.bound.each / orders)
         };
-        let mut crowd = Crowd::new(run, self.join.sketches, self.neighbours);
-        let telling = telling_nibbles(&crowd);
+        let mut hot = HotKey::new(run, self.join.sketches, self.neighbours);
+        let telling = telling_nibbles(&hot);
         let mut sorted: Vec<(u64, u32)> = Vec::new();
         for order in 0..orders {
-            if (0..crowd.len()).all(|at| crowd.has_enough(at)) {
+            if (0..hot.len()).all(|at| hot.has_enough(at)) {
                 break;
             }
             let number = (self.key * ORDERS + order) as u64;
@@ -65,15 +65,15 @@ impl<S: Sink, K> Buckets<'_, S, K> {
             let nibbles =
                 if is_by_silent { telling.pick_silent(number) } else { telling.pick(number) };
             sorted.clear();
-            sorted.extend((0..crowd.len()).map(|at| {
+            sorted.extend((0..hot.len()).map(|at| {
                 // To order one takes so long that the processor sees few of the next ones by itself.
-                crowd.ask_for(at + SKETCHES_AHEAD);
-                (order_of(crowd.words(at), &nibbles), at as u32)
+                hot.prefetch(at + SKETCHES_AHEAD);
+                (order_of(hot.words(at), &nibbles), at as u32)
             }));
             sorted.sort_unstable();
-            compared += self.compare_neighbours(&mut crowd, &sorted, window);
+            compared += self.compare_neighbours(&mut hot, &sorted, window);
         }
-        crowd.finish();
+        hot.finish();
         self.work.hot_keys += 1;
         self.work.hot_sketches += run.len() as u64;
         self.work.skipped += pairs.saturating_sub(compared);
@@ -83,7 +83,7 @@ impl<S: Sink, K> Buckets<'_, S, K> {
     /// comparisons were for all that score enough.
     fn compare_neighbours(
         &mut self,
-        crowd: &mut Crowd<'_>,
+        hot: &mut HotKey<'_>,
         sorted: &[(u64, u32)],
         window: usize,
     ) -> u64 {
@@ -93,12 +93,12 @@ impl<S: Sink, K> Buckets<'_, S, K> {
         for start in (0..sorted.len()).step_by(QUERIES) {
             let stretch = &sorted[start..sorted.len().min(start + QUERIES + window)];
             self.rows.clear();
-            stretch.iter().for_each(|entry| crowd.ask_for(entry.1 as usize));
-            let row = |entry: &(u64, u32)| Row::of(crowd.words(entry.1 as usize));
+            stretch.iter().for_each(|entry| hot.prefetch(entry.1 as usize));
+            let row = |entry: &(u64, u32)| Row::of(hot.words(entry.1 as usize));
             self.rows.extend(stretch.iter().map(row));
             Tile::lay_out(self.rows.iter().copied(), &mut self.tiles);
             for first in (0..QUERIES.min(sorted.len() - start)).step_by(LANES) {
-                compared += self.compare_group(crowd, stretch, first, window);
+                compared += self.compare_group(hot, stretch, first, window);
             }
             self.hand_on();
         }
@@ -109,7 +109,7 @@ impl<S: Sink, K> Buckets<'_, S, K> {
     /// for all that score enough.
     fn compare_group(
         &mut self,
-        crowd: &mut Crowd<'_>,
+        hot: &mut HotKey<'_>,
         stretch: &[(u64, u32)],
         first: usize,
         window: usize,
@@ -124,7 +124,7 @@ impl<S: Sink, K> Buckets<'_, S, K> {
             // The level at which each looks for neighbours; the last one has enough.
             let mut levels = [LEVELS; LANES];
             for i in group.clone() {
-                levels[i - first] = crowd.level(stretch[i].1 as usize);
+                levels[i - first] = hot.level(stretch[i].1 as usize);
             }
             let Some(least) = levels.into_iter().min().filter(|&least| least < LEVELS) else {
                 return compared;
@@ -149,14 +149,14 @@ impl<S: Sink, K> Buckets<'_, S, K> {
                 if level == LEVELS || !after(i).contains(&j) {
                     continue;
                 }
-                // Those of a crowd are in the order of their documents.
+                // Documents of a hot key are in the order of their documents.
                 let (i, j) = (stretch[i].1 as usize, stretch[j].1 as usize);
-                let score = crowd.sketch(i).score(&crowd.sketch(j));
+                let score = hot.sketch(i).score(&hot.sketch(j));
                 if score >= bars[level] {
                     let (a, b) = (i.min(j), i.max(j));
-                    self.found.push((crowd.document(a), crowd.document(b)));
+                    self.found.push((hot.document(a), hot.document(b)));
                     let levels = bars.iter().take_while(|bar| score >= **bar).count();
-                    crowd.note(a, b, levels);
+                    hot.note(a, b, levels);
                 }
             }
         }
@@ -164,13 +164,13 @@ impl<S: Sink, K> Buckets<'_, S, K> {
     }
 }
 
-/// The groups of bits that tell the sketches of a crowd apart, judged by a sample.
-fn telling_nibbles(crowd: &Crowd<'_>) -> Telling {
+/// The groups of bits that distinguish the sketches of a hot key apart, judged by a sample.
+fn telling_nibbles(hot: &HotKey<'_>) -> Telling {
     const SAMPLE: usize = 256;
     let mut counts = [[0u32; 16]; NIBBLES];
     let mut taken = 0u32;
-    for at in (0..crowd.len()).step_by(crowd.len().div_ceil(SAMPLE)) {
-        let words = crowd.words(at);
+    for at in (0..hot.len()).step_by(hot.len().div_ceil(SAMPLE)) {
+        let words = hot.words(at);
         for (place, counts) in counts.iter_mut().enumerate() {
             counts[nibble(words, place) as usize] += 1;
         }
@@ -189,7 +189,7 @@ fn telling_nibbles(crowd: &Crowd<'_>) -> Telling {
 }
 
 /// The sketches that share a key, by their places in the order of their documents, and how many neighbours each has.
-struct Crowd<'c> {
+struct HotKey<'c> {
     run: &'c [u64],
     sketches: &'c Sketches,
     neighbours: &'c Neighbours,
@@ -204,18 +204,18 @@ struct Member {
     now: [u64; LEVELS],
 }
 
-impl<'c> Crowd<'c> {
-    fn new(run: &'c [u64], sketches: &'c Sketches, neighbours: &'c Neighbours) -> Crowd<'c> {
-        let mut crowd = Crowd { run, sketches, neighbours, copies: Vec::new() };
+impl<'c> HotKey<'c> {
+    fn new(run: &'c [u64], sketches: &'c Sketches, neighbours: &'c Neighbours) -> HotKey<'c> {
+        let mut hot = HotKey { run, sketches, neighbours, copies: Vec::new() };
         if run.len() <= COPIED {
             let copy = |at| {
-                crowd.ask_for(at + SKETCHES_AHEAD);
-                let bits = crowd.bits(at);
-                Member { words: *crowd.words(at), before: bits, now: bits }
+                hot.prefetch(at + SKETCHES_AHEAD);
+                let bits = hot.bits(at);
+                Member { words: *hot.words(at), before: bits, now: bits }
             };
-            crowd.copies = (0..run.len()).map(copy).collect();
+            hot.copies = (0..run.len()).map(copy).collect();
         }
-        crowd
+        hot
     }
 
     fn len(&self) -> usize {
@@ -227,10 +227,10 @@ impl<'c> Crowd<'c> {
     }
 
     /// Asks for what will be read of a sketch, if there is one at this place.
-    fn ask_for(&self, at: usize) {
+    fn prefetch(&self, at: usize) {
         if let (true, Some(&entry)) = (self.copies.is_empty(), self.run.get(at)) {
             self.sketches.prefetch(entry as u32);
-            self.neighbours.ask_for(entry as u32);
+            self.neighbours.prefetch(entry as u32);
         }
     }
 
@@ -294,12 +294,12 @@ impl<'c> Crowd<'c> {
 /// Whang, Vander-Zanden and Taylor, 'A linear-time probabilistic counting algorithm for database
 /// applications', ACM TODS 15 (2), 1990.
 pub(super) struct Neighbours {
-    /// Made when the first crowd is met.
+    /// Allocated for the first hot key.
     bits: OnceLock<Vec<[AtomicU64; LEVELS]>>,
     documents: usize,
     /// Bits that are set when there are enough, on average.
     enough: u32,
-    /// One in so many neighbours sets a bit, for a set of 64 tells no more than some 200.
+    /// One in this many neighbours sets a bit, for a set of 64 bits distinguishes no more than some 200.
     one_in: u32,
 }
 
@@ -321,7 +321,7 @@ impl Neighbours {
     }
 
     /// Asks for what is known of a document.
-    fn ask_for(&self, document: u32) {
+    fn prefetch(&self, document: u32) {
         if let Some(bits) = self.bits.get() {
             prefetch_one(bits, document as usize);
         }
@@ -354,7 +354,7 @@ fn order_of(words: &[u64; WORDS], nibbles: &[usize]) -> u64 {
     nibbles.iter().fold(0, |order, &place| order << 4 | nibble(words, place))
 }
 
-/// Groups of bits that tell the sketches of a crowd apart.
+/// Groups of bits that distinguish the sketches of a hot key apart.
 struct Telling {
     simhash: Vec<usize>,
     minwise: Vec<usize>,
@@ -412,9 +412,9 @@ mod tests {
         assert!(!Neighbours::new(1, u32::MAX).are_enough(0));
     }
 
-    /// Whether the members of a crowd are copied changes nothing but the speed.
+    /// Whether the members of a hot key are copied changes nothing but the speed.
     #[test]
-    fn a_copied_crowd_is_the_crowd() {
+    fn a_copied_hot_key_is_the_hot_key() {
         let mut sketches = Sketches::new();
         for document in 0..2 * COPIED as u64 {
             sketches.push(Some(&Sketch::from_words([document + 1; WORDS])));
@@ -422,16 +422,16 @@ mod tests {
         let documents = sketches.len();
         let noted = |run: &[u64], pairs: usize| {
             let neighbours = Neighbours::new(documents, 3);
-            let mut crowd = Crowd::new(run, &sketches, &neighbours);
-            assert_eq!(crowd.copies.is_empty(), run.len() > COPIED);
+            let mut hot = HotKey::new(run, &sketches, &neighbours);
+            assert_eq!(hot.copies.is_empty(), run.len() > COPIED);
             for at in 0..pairs {
                 let (a, b) = (at * at % COPIED, at * 7 % COPIED);
-                crowd.note(a, b, 1 + at % 2);
-                assert_eq!(crowd.words(a), &[run[a] + 1; WORDS]);
-                let enough = crowd.bits(b).map(|bits| neighbours.are_enough(bits));
-                assert_eq!(crowd.has_enough(b), enough == [true, true]);
+                hot.note(a, b, 1 + at % 2);
+                assert_eq!(hot.words(a), &[run[a] + 1; WORDS]);
+                let enough = hot.bits(b).map(|bits| neighbours.are_enough(bits));
+                assert_eq!(hot.has_enough(b), enough == [true, true]);
             }
-            crowd.finish();
+            hot.finish();
             (0..documents as u32).map(|d| neighbours.bits_of(d)).collect::<Vec<_>>()
         };
         let all: Vec<u64> = (0..documents as u64).collect();

@@ -1,26 +1,26 @@
-//! Filing: settled parts are written into the image, one behind the other.
+//! Writes sorted parts into the image, one after another.
 
 use std::ops::Range;
 
 use super::super::image::{Directory, LONG_RECORD};
 use super::super::kernel::{LINE, LINE_BUCKETS, LONG, LOW_SIZE, line_of};
-use super::settle::{Packed, Settled};
+use super::sort::{Packed, SortedPart};
 use crate::threads::Workers;
 
 /// Ids in the order of the first table's entries, then of the dense balls' values.
 pub(super) struct Postings {
-    /// Where they are in the image.
+    /// The section of ids in the image.
     pub(super) ids_at: Range<usize>,
-    /// Bytes of an id there.
+    /// Bytes of an id in the image: 0, 4 or 8.
     pub(super) id_bytes: usize,
-    /// For each value how many ids it has, once one has not just 1.
+    /// The number of ids of each value; `None` while every value has one.
     pub(super) shared: Option<Vec<u32>>,
-    /// The ids, if they are kept apart.
+    /// The ids, if the caller keeps them apart from the image.
     pub(super) apart: Option<Vec<u32>>,
 }
 
 impl Postings {
-    /// Takes up the ids of values that come after the first `values`, but for writing them into the image.
+    /// Appends the ids of the values after the first `values`, but does not write them into the image.
     pub(super) fn append(&mut self, packed: &Packed, values: u64) {
         if packed.shared.is_some() && self.shared.is_none() {
             self.shared = Some(vec![1; values as usize]);
@@ -37,7 +37,7 @@ impl Postings {
     }
 }
 
-/// How a table is filed.
+/// The layout of a table's sections.
 #[derive(Clone, Copy)]
 pub(super) struct Form {
     pub(super) directory: Directory,
@@ -45,12 +45,12 @@ pub(super) struct Form {
     pub(super) size: usize,
     /// Bytes of an id in the image.
     pub(super) id_bytes: usize,
-    /// Of a directory of offsets, buckets of so many entries are listed.
-    pub(super) crowded_from: u32,
+    /// In a directory of offsets, buckets of at least this many entries get a record.
+    pub(super) nested_from: u32,
 }
 
 impl Form {
-    /// From how many entries on a bucket is too long to be counted.
+    /// A bucket of at least this many entries is too long for a count in the directory.
     pub(super) fn long_from(&self) -> u32 {
         match self.directory {
             Directory::Counts => LONG.into(),
@@ -59,18 +59,18 @@ impl Form {
     }
 }
 
-/// Where something goes in the image, which holds zeros there.
+/// Sections of the image to be written. They hold zeros.
 pub(super) struct Room<'a> {
     pub(super) ids: &'a mut [u8],
     pub(super) directory: &'a mut [u8],
-    /// Whole entries, or their low words.
+    /// The entries, or their low words if they are in planes.
     pub(super) entries: &'a mut [u8],
-    /// The other bytes of each, if entries are in planes.
+    /// The other bytes of each entry, if they are in planes.
     pub(super) highs: Option<&'a mut [u8]>,
 }
 
 impl<'a> Room<'a> {
-    /// The room for so many bytes of directory and for these entries, which is not left any more.
+    /// Splits off the room for `directory` bytes of directory and for these entries.
     fn take(&mut self, directory: usize, packed: &Packed, form: &Form) -> Room<'a> {
         let low = if self.highs.is_some() { LOW_SIZE } else { form.size };
         let highs = packed.entries * (form.size - low);
@@ -97,47 +97,51 @@ impl<'a> Room<'a> {
 }
 
 /// Writes a table's parts in order.
-pub(super) struct Filer<'a> {
+pub(super) struct TableWriter<'a> {
     form: Form,
     left: Room<'a>,
     postings: Option<&'a mut Postings>,
     /// The next bucket and entry.
     key: u64,
     entries: u64,
-    /// Crowded buckets of a directory of offsets.
-    crowded: Vec<Listed>,
+    /// NestedIndex buckets of a directory of offsets.
+    nested: Vec<Listed>,
     long: Vec<(u32, Packed)>,
 }
 
-/// What was filed.
+/// The result of writing a table.
 pub(super) struct Finished {
     /// The number of all entries.
     pub(super) entries: usize,
-    /// The records of the buckets that are listed.
+    /// The records of the listed buckets.
     pub(super) records: Vec<u8>,
 }
 
-/// A bucket that the directory alone does not tell.
+/// A bucket with a record.
 struct Listed {
     key: u32,
     len: u32,
     first: u64,
 }
 
-impl<'a> Filer<'a> {
-    pub(super) fn new(form: Form, room: Room<'a>, postings: Option<&'a mut Postings>) -> Filer<'a> {
-        Filer {
+impl<'a> TableWriter<'a> {
+    pub(super) fn new(
+        form: Form,
+        room: Room<'a>,
+        postings: Option<&'a mut Postings>,
+    ) -> TableWriter<'a> {
+        TableWriter {
             form,
             left: room,
             postings,
             key: 0,
             entries: 0,
-            crowded: Vec::new(),
+            nested: Vec::new(),
             long: Vec::new(),
         }
     }
 
-    /// Whether ids are asked for.
+    /// Whether the table stores ids.
     pub(super) fn has_ids(&self) -> bool {
         self.postings.is_some()
     }
@@ -147,24 +151,24 @@ impl<'a> Filer<'a> {
     }
 
     /// Writes the next parts of the key space.
-    pub(super) fn add(&mut self, workers: &Workers, parts: &mut [Settled]) {
+    pub(super) fn add(&mut self, workers: &Workers, parts: &mut [SortedPart]) {
         let mut tasks = Vec::with_capacity(parts.len());
         for part in parts {
             self.long.append(&mut part.long);
             let (key, first) = (self.key, self.entries);
             self.key += part.counts.len() as u64;
-            self.entries += part.filed.entries as u64;
+            self.entries += part.packed.entries as u64;
             let place = |key| self.form.directory.place(key);
-            let room = self.left.take(place(self.key) - place(key), &part.filed, &self.form);
+            let room = self.left.take(place(self.key) - place(key), &part.packed, &self.form);
             if let Some(postings) = &mut self.postings {
-                postings.append(&part.filed, first);
+                postings.append(&part.packed, first);
             }
             tasks.push((&*part, room, key, first));
         }
         let form = self.form;
-        let crowded = workers.map(tasks, |(part, mut room, key, first)| {
+        let nested = workers.map(tasks, |(part, mut room, key, first)| {
             let directory = std::mem::take(&mut room.directory);
-            room.write(&part.filed, &form);
+            room.write(&part.packed, &form);
             match form.directory {
                 Directory::Counts => {
                     write_counts(&part.counts, key, first, directory);
@@ -172,16 +176,16 @@ impl<'a> Filer<'a> {
                 }
                 Directory::Offsets => {
                     write_offsets(&part.counts, first, directory);
-                    crowded(&part.counts, key, first, form.crowded_from)
+                    nested_buckets(&part.counts, key, first, form.nested_from)
                 }
             }
         });
-        self.crowded.extend(crowded.into_iter().flatten());
+        self.nested.extend(nested.into_iter().flatten());
     }
 
-    /// Writes what comes after all parts: the long buckets' entries.
+    /// Writes the entries of the long buckets, which come after all parts.
     pub(super) fn finish(mut self) -> Finished {
-        let mut listed = std::mem::take(&mut self.crowded);
+        let mut listed = std::mem::take(&mut self.nested);
         for (key, packed) in std::mem::take(&mut self.long) {
             listed.push(Listed { key, len: packed.entries as u32, first: self.entries });
             self.left.take(0, &packed, &self.form).write(&packed, &self.form);
@@ -205,8 +209,8 @@ impl<'a> Filer<'a> {
 }
 
 impl Directory {
-    /// Where in the directory begins what is written for a bucket: of counts, the first one in a line
-    /// writes the line's first entry, too.
+    /// The byte of the directory where a bucket is written. In a directory of counts, the first bucket of a line also writes the
+    /// number of the line's first entry.
     fn place(self, key: u64) -> usize {
         match self {
             Directory::Counts => match line_of(key as u32) {
@@ -218,12 +222,12 @@ impl Directory {
     }
 }
 
-/// Takes the first `len` of what is left.
+/// Splits off the first `len` items.
 fn take<'a, T>(left: &mut &'a mut [T], len: usize) -> &'a mut [T] {
     left.split_off_mut(..len).expect("room for all")
 }
 
-/// Writes the lines of some buckets, which begin and end anywhere in a line.
+/// Writes the counts of some buckets, which may begin and end inside a line.
 fn write_counts(mut counts: &[u32], first_key: u64, first_entry: u64, mut to: &mut [u8]) {
     let mut entries = first_entry;
     let mut place = line_of(first_key as u32).1;
@@ -249,17 +253,17 @@ fn write_offsets(counts: &[u32], first_entry: u64, to: &mut [u8]) {
     }
 }
 
-/// The buckets with many entries.
-fn crowded(counts: &[u32], first_key: u64, first_entry: u64, many: u32) -> Vec<Listed> {
+/// The buckets of at least `many` entries.
+fn nested_buckets(counts: &[u32], first_key: u64, first_entry: u64, many: u32) -> Vec<Listed> {
     let mut entries = first_entry;
-    let mut crowded = Vec::new();
+    let mut nested = Vec::new();
     for (key, &count) in (first_key as u32..).zip(counts) {
         if count >= many {
-            crowded.push(Listed { key, len: count, first: entries });
+            nested.push(Listed { key, len: count, first: entries });
         }
         entries += u64::from(count);
     }
-    crowded
+    nested
 }
 
 pub(super) fn write_ids(ids: &[u64], id_bytes: usize, to: &mut [u8]) {

@@ -1,9 +1,9 @@
-//! Which ids the segments of a store may have: one look instead of one in each segment.
+//! Blocked Bloom filters of the ids in all segments: one look-up instead of one in each segment.
 //!
-//! Most documents that are written are new, and a store that is being filled has tens of segments, each of which would be asked for
-//! every id. A filter of 12 bits an id tells of all but one in some hundred new ids that none has them. It is filled when
-//! memory tables become segments, merging leaves it as it is, and nothing of it is on the disk: segments that were there before
-//! are asked one by one.
+//! Most documents that are written are new, and a store that is being filled has tens of segments. Without a filter, every id would be
+//! looked up in each of them. A filter of 12 bits for each id excludes all but one in some hundred new ids. Ids are added when a memory
+//! table becomes a segment. Merging does not change the filters. They are not on the disk: segments of earlier runs are looked up one
+//! by one.
 //!
 //! # References
 //! Bloom, 'Space/time trade-offs in hash coding with allowable errors', CACM 13(7), 1970; Putze, Sanders, Singler, 'Cache-, hash- and
@@ -17,7 +17,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use nearsift::{pages, prefetch::prefetch_start};
 
-/// Words of a block, which is a line of the cache.
+/// Words of a block, which is a cache line.
 const WORDS: usize = 8;
 
 /// Bits of a block for each id.
@@ -26,34 +26,34 @@ const BITS: u64 = 12;
 /// Bits that are set for each id.
 const PROBES: u32 = 6;
 
-/// Ids that are looked at together.
+/// Ids that are tested together, so that their memory accesses overlap.
 const TOGETHER: usize = 128;
 
-/// Which ids the segments of a generation may have.
+/// Filters of the ids in the segments of one generation.
 #[derive(Debug, Clone)]
-pub(crate) struct Seen {
+pub(crate) struct IdFilters {
     generation: u64,
     filters: Vec<Arc<Filter>>,
 }
 
 /// The generation of segments whose ids are in no filter.
-pub(crate) const UNSEEN: u64 = 0;
+pub(crate) const UNFILTERED: u64 = 0;
 
-impl Default for Seen {
-    fn default() -> Seen {
-        Seen { generation: UNSEEN + 1, filters: Vec::new() }
+impl Default for IdFilters {
+    fn default() -> IdFilters {
+        IdFilters { generation: UNFILTERED + 1, filters: Vec::new() }
     }
 }
 
-impl Seen {
-    /// Segments of this generation have no id that [`Seen::each_maybe`] leaves out.
+impl IdFilters {
+    /// The current generation. Its segments have no id that [`IdFilters::for_each_possible`] skips.
     pub(crate) fn generation(&self) -> u64 {
         self.generation
     }
 
-    /// A filter with room for so many more ids. It is not one of these yet if it is new: see [`Seen::push`].
+    /// A filter with room for `ids` more ids: the last one, or a new one that [`IdFilters::push`] must add.
     pub(crate) fn with_room(&self, ids: u64) -> Arc<Filter> {
-        /// Of what comes first; each later filter doubles the room.
+        /// The first filter has room for this many times the first ids. Each later filter doubles the room.
         const TIMES: u64 = 16;
         match self.filters.last() {
             Some(last) if last.added() + ids <= last.room => Arc::clone(last),
@@ -64,14 +64,14 @@ impl Seen {
         }
     }
 
-    /// Takes a filter to its own, unless it is one of them.
+    /// Adds a filter, unless it is the last one already.
     pub(crate) fn push(&mut self, filter: Arc<Filter>) {
         if !self.filters.last().is_some_and(|last| Arc::ptr_eq(last, &filter)) {
             self.filters.push(filter);
         }
     }
 
-    /// The number of ids, those that came several times counted as often.
+    /// The number of ids added. An id added several times counts as often.
     pub(crate) fn added(&self) -> u64 {
         self.filters.iter().map(|filter| filter.added()).sum()
     }
@@ -81,14 +81,14 @@ impl Seen {
         self.filters.iter().map(|filter| 8 * filter.words.len() as u64).sum()
     }
 
-    /// Forgets all ids: no segment is of this generation.
+    /// Removes all ids and begins a new generation, which no segment belongs to.
     pub(crate) fn clear(&mut self) {
         self.generation += 1;
         self.filters.clear();
     }
 
-    /// Calls `each` with the numbers of those hashes, ascending, that may be among the ids.
-    pub(crate) fn each_maybe(&self, hashes: &[u64], mut each: impl FnMut(usize)) {
+    /// Calls `each`, in ascending order, with the index of each hash that may be among the ids.
+    pub(crate) fn for_each_possible(&self, hashes: &[u64], mut each: impl FnMut(usize)) {
         for (first, hashes) in (0..).step_by(TOGETHER).zip(hashes.chunks(TOGETHER)) {
             let mut maybe = [false; TOGETHER];
             for filter in &self.filters {
@@ -103,7 +103,7 @@ impl Seen {
     }
 }
 
-/// A set of ids that may seem to have others too.
+/// One Bloom filter. It has false positives, but no false negatives.
 #[derive(Debug)]
 pub(crate) struct Filter {
     words: Vec<AtomicU64>,
@@ -124,17 +124,17 @@ impl Filter {
         self.added.load(Ordering::Relaxed)
     }
 
-    /// Adds ids by their hashes. One thread at a time does, beside others that ask.
+    /// Adds ids by their hashes. Only one thread at a time may add; others may test meanwhile.
     ///
     /// # Complexity
-    /// A line of memory each, which are waited for together.
+    /// One cache line for each id. Their memory accesses overlap.
     pub(crate) fn add(&self, hashes: &[u64]) {
         for hashes in hashes.chunks(TOGETHER) {
             hashes.iter().for_each(|&hash| prefetch_start(self.block(hash)));
             for &hash in hashes {
                 let block = self.block(hash);
                 for (word, bit) in probes(hash) {
-                    // Nobody else writes.
+                    // No other thread writes.
                     let bits = block[word].load(Ordering::Relaxed) | bit;
                     block[word].store(bits, Ordering::Relaxed);
                 }
@@ -157,7 +157,7 @@ impl Filter {
     }
 }
 
-/// Which bits of its block a hash sets: the word of each, and the bit there.
+/// The bits that a hash sets in its block, as (word, mask).
 #[inline]
 fn probes(hash: u64) -> impl Iterator<Item = (usize, u64)> {
     // The block is chosen by the highest bits; an odd number without a pattern, 2^64 divided by the golden ratio, mixes all.
@@ -182,7 +182,7 @@ mod tests {
             seed: u64,
         ) {
             let mut random = Random::new(seed);
-            let mut seen = Seen::default();
+            let mut seen = IdFilters::default();
             let mut ids: Vec<u64> = Vec::new();
             for part in parts {
                 let more: Vec<u64> = (0..part).map(|_| random.next_u64()).collect();
@@ -191,18 +191,18 @@ mod tests {
                 seen.push(filter);
                 ids.extend(more);
                 let mut maybe = Vec::new();
-                seen.each_maybe(&ids, |i| maybe.push(i));
+                seen.for_each_possible(&ids, |i| maybe.push(i));
                 prop_assert!(maybe.into_iter().eq(0..ids.len()));
             }
             prop_assert_eq!(seen.added(), ids.len() as u64);
             let others: Vec<u64> = (0..10_000).map(|_| random.next_u64()).collect();
             let mut wrong = 0;
-            seen.each_maybe(&others, |_| wrong += 1);
+            seen.for_each_possible(&others, |_| wrong += 1);
             // One in some hundred by each filter, of which there are a few.
             prop_assert!(wrong < 1000, "{} of 10,000", wrong);
             let generation = seen.generation();
             seen.clear();
-            seen.each_maybe(&ids, |_| wrong += 1);
+            seen.for_each_possible(&ids, |_| wrong += 1);
             prop_assert!(wrong < 1000 && seen.generation() != generation && seen.bytes() == 0);
         }
     }

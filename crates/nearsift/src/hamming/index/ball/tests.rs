@@ -239,7 +239,7 @@ proptest! {
         let query = centre ^ (query & 0xfff);
         let apart = (query ^ centre).count_ones();
         let sections = [0..RECORD, 0..LINE, 0..PADDING];
-        let ball = Dense::new(([centre], radius), 0, 0, sections).unwrap();
+        let ball = StoredBall::new(([centre], radius), 0, 0, sections).unwrap();
         let (query_words, ignore) = ([query], &mut |_| ControlFlow::Continue(()));
         let bytes = (&[0; LINE][..], &[0; PADDING][..]);
         let mut lookups =
