@@ -193,7 +193,7 @@ pub(super) fn search(
     Ok(told(answer, ask.limit, own))
 }
 
-/// What is told of an answer; a document does not duplicate itself.
+/// Converts an answer of the store. A document does not duplicate itself.
 pub(super) fn told(answer: Answer, limit: Option<usize>, own: Option<&str>) -> Search {
     let Answer { matches, truncated, work } = answer;
     let others = matches.into_iter().filter(|m| own.is_none_or(|own| *m.id.to_string() != *own));

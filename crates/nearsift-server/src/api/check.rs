@@ -265,13 +265,13 @@ impl Candidate {
         is_seen.then(|| told(answer.clone(), self.ask.limit, Some(&self.id)))
     }
 
-    /// The same by a search.
+    /// Searches again for what it duplicates.
     fn search(&self, collection: &Collection, interest: Interest<'_>) -> Result<Search, Problem> {
         search(collection, self.sighting.content(), &self.ask, Some(&self.id), interest)
     }
 }
 
-/// What is told of a page that was not added.
+/// The answer for a page that was not added.
 fn refused(search: Search, outcome: Outcome, evidence: Evidence, text: Option<About>) -> Checked {
     let Search { mut found, truncated, .. } = search;
     let insert = match outcome {
