@@ -140,6 +140,100 @@ pub enum OpenedFolder {
     },
 }
 
+/// What an earlier job left in the output folder.
+struct EarlierWork<'a> {
+    destination: Destination<'a>,
+    policy: EarlierResults,
+    /// The folder of unfinished results, which need not exist.
+    unfinished: PathBuf,
+    /// Whether the new results replace earlier ones.
+    replaces: bool,
+    /// The results that are replaced.
+    replaced: Option<Earlier>,
+    /// Whether there is work that this job may resume, or must not overwrite.
+    has_work: bool,
+}
+
+impl<'a> EarlierWork<'a> {
+    fn find(
+        context: &Context<'_>,
+        destination: Destination<'a>,
+        untouched: Untouched<'_>,
+        start: Start,
+    ) -> Result<EarlierWork<'a>, Error> {
+        let output = destination.folder;
+        let unfinished = output.join(UNFINISHED);
+        let replaces = context.earlier == EarlierResults::Replace;
+        let replaced = match replaces {
+            true => Earlier::find(&untouched.prepare(output, |_| true)?, UNFINISHED)?,
+            false => None,
+        };
+        let has_work = Checkpoint::is_in(&unfinished.join(STATE));
+        let has_work = has_work && (start == Start::Resume || !replaces);
+        let policy = context.earlier;
+        Ok(EarlierWork { destination, policy, unfinished, replaces, replaced, has_work })
+    }
+
+    /// Removes what cannot be resumed, and publishes results that lack only their final names.
+    ///
+    /// # Errors
+    /// When the work of an earlier job is in the way, or cannot be resumed.
+    fn take_up(
+        &self,
+        manifest: Option<&Manifest>,
+        start: Start,
+    ) -> Result<Option<OpenedFolder>, Error> {
+        let &EarlierWork { destination, ref unfinished, replaces, has_work, .. } = self;
+        let output = destination.folder;
+        match start {
+            Start::Afresh if replaces && unfinished.is_dir() => self.remove()?,
+            Start::Afresh if has_work => {
+                return Err(Error::invalid(format!(
+                    "{}: the output folder is not empty: it holds a run that was stopped; go on with it by `resume`, or remove {} to begin again",
+                    output.display(),
+                    unfinished.display()
+                )));
+            }
+            Start::Resume if has_work && manifest.is_none() => {
+                return Err(Error::invalid(format!(
+                    "cannot resume: standard input and pipes cannot be read again, and {} holds a run over files",
+                    output.display()
+                )));
+            }
+            Start::Resume if has_work && unfinished.join(STATE).join(PUBLISHING).is_file() => {
+                return self.publish().map(Some);
+            }
+            Start::Resume if has_work => {}
+            // A run that was stopped while it tidied up.
+            Start::Resume if !replaces && unfinished.is_dir() && output.join(LAST).is_file() => {
+                return Folder::tidy(output, unfinished).map(Some);
+            }
+            // A run that kept nothing.
+            Start::Resume if unfinished.is_dir() => self.remove()?,
+            Start::Afresh | Start::Resume => {}
+        }
+        Ok(None)
+    }
+
+    /// Removes the unfinished results.
+    fn remove(&self) -> Result<(), Error> {
+        let unfinished = &self.unfinished;
+        Copying::take_up(unfinished)?;
+        fs::remove_dir_all(unfinished).map_err(|e| Error::io(unfinished, "remove", &e))
+    }
+
+    /// Gives complete results their final names.
+    fn publish(&self) -> Result<OpenedFolder, Error> {
+        let Destination { folder: output, file } = self.destination;
+        publish(output, &self.unfinished, file, self.policy)?;
+        // The job may have been stopped before it removed the results that it replaced.
+        if let Ok(Some(replaced)) = Earlier::find(output, UNFINISHED) {
+            replaced.remove()?;
+        }
+        Folder::tidy(output, &self.unfinished)
+    }
+}
+
 impl Folder {
     /// Makes the output folder. Long work is kept in it as it is done, where the input can be read again.
     ///
@@ -153,53 +247,11 @@ impl Folder {
         start: Start,
     ) -> Result<OpenedFolder, Error> {
         let Destination { folder: output, file } = destination;
-        let earlier = output.join(UNFINISHED);
-        let replaces = context.earlier == EarlierResults::Replace;
-        let replaced = match replaces {
-            true => Earlier::find(&untouched.prepare(output, |_| true)?, UNFINISHED)?,
-            false => None,
-        };
-        let has_work = Checkpoint::is_in(&earlier.join(STATE));
-        let has_work = has_work && (start == Start::Resume || !replaces);
-        match start {
-            Start::Afresh if replaces && earlier.is_dir() => {
-                Copying::take_up(&earlier)?;
-                fs::remove_dir_all(&earlier).map_err(|e| Error::io(&earlier, "remove", &e))?;
-            }
-            Start::Afresh if has_work => {
-                return Err(Error::invalid(format!(
-                    "{}: the output folder is not empty: it holds a run that was stopped; go on with it by `resume`, or remove {} to begin again",
-                    output.display(),
-                    earlier.display()
-                )));
-            }
-            Start::Resume if has_work && manifest.is_none() => {
-                return Err(Error::invalid(format!(
-                    "cannot resume: standard input and pipes cannot be read again, and {} holds a run over files",
-                    output.display()
-                )));
-            }
-            Start::Resume if has_work => {
-                if earlier.join(STATE).join(PUBLISHING).is_file() {
-                    publish(output, &earlier, file, context.earlier)?;
-                    // What it replaced, if the job was stopped before that was removed.
-                    if let Ok(Some(replaced)) = Earlier::find(output, UNFINISHED) {
-                        replaced.remove()?;
-                    }
-                    return Folder::tidy(output, &earlier);
-                }
-            }
-            // A run that was stopped while it tidied up.
-            Start::Resume if !replaces && earlier.is_dir() && output.join(LAST).is_file() => {
-                return Folder::tidy(output, &earlier);
-            }
-            // A run that kept nothing.
-            Start::Resume if earlier.is_dir() => {
-                Copying::take_up(&earlier)?;
-                fs::remove_dir_all(&earlier).map_err(|e| Error::io(&earlier, "remove", &e))?;
-            }
-            Start::Afresh | Start::Resume => {}
+        let earlier = EarlierWork::find(context, destination, untouched, start)?;
+        if let Some(published) = earlier.take_up(manifest, start)? {
+            return Ok(published);
         }
+        let EarlierWork { replaces, replaced, has_work, .. } = earlier;
         let is_own = |name: &OsStr| replaces || (has_work && name == UNFINISHED);
         let output = untouched.prepare(output, is_own)?;
         let file = match (file, untouched) {
@@ -225,16 +277,27 @@ impl Folder {
             has_work,
             interrupt,
         };
-        let bounds = context.bounds;
-        let is_long = folder.keeps_work() || untouched.bytes() >= bounds.resumable_bytes;
-        if let Some(manifest) = manifest.filter(|_| is_long) {
-            let (path, has_work) = (folder.path(STATE), Arc::clone(&folder.has_work));
-            let opened = Checkpoint::open(&path, manifest, bounds.checkpoint_bytes, has_work);
-            folder.state = Some(opened?);
-            // What is not part of the state is made again.
-            clear(&folder.unfinished)?;
-        }
+        folder.open_state(context, untouched, manifest)?;
         Ok(OpenedFolder::Work(Box::new(folder)))
+    }
+
+    /// Opens the state, where the job is long and its input can be read again.
+    fn open_state(
+        &mut self,
+        context: &Context<'_>,
+        untouched: Untouched<'_>,
+        manifest: Option<&Manifest>,
+    ) -> Result<(), Error> {
+        let bounds = context.bounds;
+        let is_long = self.keeps_work() || untouched.bytes() >= bounds.resumable_bytes;
+        if let Some(manifest) = manifest.filter(|_| is_long) {
+            let (path, has_work) = (self.path(STATE), Arc::clone(&self.has_work));
+            let opened = Checkpoint::open(&path, manifest, bounds.checkpoint_bytes, has_work);
+            self.state = Some(opened?);
+            // What is not part of the state is made again.
+            clear(&self.unfinished)?;
+        }
+        Ok(())
     }
 
     /// Where the work is kept, if it is.

@@ -31,7 +31,7 @@ pub(crate) struct Body {
     _turn: OwnedSemaphorePermit,
 }
 
-/// How many pieces so many bytes are; no more than there are at all.
+/// How many pieces `bytes` bytes are; at most as many as all bodies may take.
 pub(crate) fn pieces(bytes: usize, app: &App) -> u32 {
     let all = app.config.max_body_memory / PIECE;
     u32::try_from(bytes.div_ceil(PIECE).min(all).max(1)).unwrap_or(u32::MAX)
@@ -146,25 +146,9 @@ impl Body {
         body: &mut axum::body::Body,
         app: &App,
     ) -> Result<Body, Problem> {
-        let too_large = |most: usize| {
-            Problem::new(
-                Kind::BodyTooLarge,
-                format!("The body has more than {most} bytes: send less at a time."),
-            )
-        };
-        let most = app.config.max_body;
-        if headers.get(CONTENT_ENCODING).is_some_and(|coding| coding.as_bytes() != b"identity") {
-            return Err(Problem::new(
-                Kind::NotAcceptedMedia,
-                "The body is compressed, and only plain ones are taken.",
-            )
-            .expecting("no Content-Encoding"));
-        }
-        if content_length(headers).is_some_and(|length| length > most as u64) {
-            return Err(too_large(most));
-        }
-        // What would find no turn is told so before it is read. The turn itself is taken when the body is there: slow
-        // clients hold none.
+        check_head(headers, app)?;
+        // A request that would find no turn is refused before its body is read. The turn itself is taken when the body is
+        // there: slow clients hold none.
         let many = || Problem::new(Kind::Busy, MANY);
         if app.turns.available_permits() == 0 {
             return Err(many());
@@ -172,43 +156,82 @@ impl Body {
         let deadline = Instant::now() + app.config.body_timeout;
         let mut whole = Vec::new();
         let mut memory: Option<OwnedSemaphorePermit> = None;
-        loop {
-            let frame = timeout_at(deadline, body.frame()).await.map_err(|_| {
-                let seconds = app.config.body_timeout.as_secs_f64();
-                Problem::new(
-                    Kind::BodyTooSlow,
-                    format!("The body did not arrive within {seconds} s."),
-                )
-            })?;
-            let Some(frame) = frame else { break };
-            let frame = frame.map_err(|_| {
-                Problem::new(
-                    Kind::BodyBroken,
-                    "The connection ended, or the body is not as long as it says.",
-                )
-            })?;
+        while let Some(frame) = next_frame(body, deadline, app).await? {
             let Ok(data) = frame.into_data() else { continue };
-            if whole.len() + data.len() > most {
-                return Err(too_large(most));
+            let bytes = whole.len() + data.len();
+            if bytes > app.config.max_body {
+                return Err(too_large(app));
             }
-            let held = memory.as_ref().map_or(0, OwnedSemaphorePermit::num_permits);
-            let needed = (whole.len() + data.len()).div_ceil(PIECE).saturating_sub(held);
-            if needed > 0 {
-                let needed = u32::try_from(needed).unwrap_or(u32::MAX);
-                let more = answer::memory(needed, app).await.ok_or_else(|| {
-                    let detail = "The bodies of other requests fill the memory that there is: try again later.";
-                    Problem::new(Kind::Busy, detail)
-                })?;
-                match &mut memory {
-                    Some(memory) => memory.merge(more),
-                    None => memory = Some(more),
-                }
-            }
+            reserve(&mut memory, bytes, app).await?;
             whole.extend_from_slice(&data);
         }
         let turn = Arc::clone(&app.turns).try_acquire_owned().map_err(|_| many())?;
         Ok(Body { bytes: whole.into(), _memory: memory, _turn: turn })
     }
+}
+
+fn too_large(app: &App) -> Problem {
+    let most = app.config.max_body;
+    Problem::new(
+        Kind::BodyTooLarge,
+        format!("The body has more than {most} bytes: send less at a time."),
+    )
+}
+
+/// Refuses a body that is compressed, or said to be too large.
+fn check_head(headers: &HeaderMap, app: &App) -> Result<(), Problem> {
+    if headers.get(CONTENT_ENCODING).is_some_and(|coding| coding.as_bytes() != b"identity") {
+        return Err(Problem::new(
+            Kind::NotAcceptedMedia,
+            "The body is compressed, and only plain ones are taken.",
+        )
+        .expecting("no Content-Encoding"));
+    }
+    if content_length(headers).is_some_and(|length| length > app.config.max_body as u64) {
+        return Err(too_large(app));
+    }
+    Ok(())
+}
+
+/// The next frame of a body; `None` at its end.
+async fn next_frame(
+    body: &mut axum::body::Body,
+    deadline: Instant,
+    app: &App,
+) -> Result<Option<Frame<Bytes>>, Problem> {
+    let frame = timeout_at(deadline, body.frame()).await.map_err(|_| {
+        let seconds = app.config.body_timeout.as_secs_f64();
+        Problem::new(Kind::BodyTooSlow, format!("The body did not arrive within {seconds} s."))
+    })?;
+    frame.transpose().map_err(|_| {
+        Problem::new(
+            Kind::BodyBroken,
+            "The connection ended, or the body is not as long as it says.",
+        )
+    })
+}
+
+/// Extends the share of the memory to `bytes` bytes of a body.
+async fn reserve(
+    memory: &mut Option<OwnedSemaphorePermit>,
+    bytes: usize,
+    app: &App,
+) -> Result<(), Problem> {
+    let held = memory.as_ref().map_or(0, OwnedSemaphorePermit::num_permits);
+    let needed = bytes.div_ceil(PIECE).saturating_sub(held);
+    if needed == 0 {
+        return Ok(());
+    }
+    let needed = u32::try_from(needed).unwrap_or(u32::MAX);
+    let more = answer::memory(needed, app).await.ok_or_else(|| {
+        let detail = "The bodies of other requests fill the memory that there is: try again later.";
+        Problem::new(Kind::Busy, detail)
+    })?;
+    match memory {
+        Some(memory) => memory.merge(more),
+        None => *memory = Some(more),
+    }
+    Ok(())
 }
 
 impl Body {

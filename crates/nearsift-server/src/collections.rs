@@ -136,7 +136,7 @@ impl Collection {
         &self.scratch
     }
 
-    /// Lends a fingerprinter for work on a text of so many bytes, whose share of the memory was taken.
+    /// Lends a fingerprinter for work on a text of `bytes` bytes, whose share of the memory was taken.
     pub(crate) fn with_fingerprinter<T>(
         &self,
         bytes: usize,
@@ -179,6 +179,46 @@ pub(crate) fn settings(kind: Kind, recipe: &Recipe, texts: Option<TextScore>) ->
     Settings { kind, ids: IdKind::Texts, recipe, hash_key: None, texts }
 }
 
+/// What the folder of all collections holds.
+struct FolderContent {
+    /// The collections, in any order.
+    names: Vec<Name>,
+    /// Folders of collections that were being made or deleted when the service ended.
+    leftovers: Vec<PathBuf>,
+}
+
+impl FolderContent {
+    /// # Errors
+    /// A folder that cannot be listed, or a link in the place of a collection.
+    fn list(root: &Path) -> Result<FolderContent, ServeError> {
+        let mut content = FolderContent { names: Vec::new(), leftovers: Vec::new() };
+        for entry in fs::read_dir(root).map_err(at(root, "list the folder"))? {
+            let entry = entry.map_err(at(root, "list the folder"))?;
+            let path = entry.path();
+            let kind = entry.file_type().map_err(at(&path, "look at"))?;
+            let written = entry.file_name();
+            let name = written.to_str().unwrap_or_default();
+            if name.starts_with(".making-") || name.starts_with(".deleting-") {
+                content.leftovers.push(path);
+            } else if let Ok(name) = name.parse::<Name>() {
+                if kind.is_symlink() {
+                    return Err(ServeError::File {
+                        path,
+                        problem: "a link where a collection should be: put the folder itself here"
+                            .to_owned(),
+                    });
+                }
+                if kind.is_dir() {
+                    content.names.push(name);
+                }
+            } else if name != SNAPSHOTS {
+                tracing::warn!(path = ?path, "not a collection: left alone");
+            }
+        }
+        Ok(content)
+    }
+}
+
 impl Collections {
     /// Opens every collection of a folder, which is made if there is none, with the collection `default`.
     pub(crate) fn open(
@@ -190,31 +230,7 @@ impl Collections {
         fs::create_dir_all(root).map_err(at(root, "make the folder"))?;
         // What stands in for it later changes nothing.
         let root = fs::canonicalize(root).map_err(at(root, "find the folder"))?;
-        let mut names = Vec::new();
-        let mut leftovers = Vec::new();
-        for entry in fs::read_dir(&root).map_err(at(&root, "list the folder"))? {
-            let entry = entry.map_err(at(&root, "list the folder"))?;
-            let path = entry.path();
-            let kind = entry.file_type().map_err(at(&path, "look at"))?;
-            let written = entry.file_name();
-            let name = written.to_str().unwrap_or_default();
-            if name.starts_with(".making-") || name.starts_with(".deleting-") {
-                leftovers.push(path);
-            } else if let Ok(name) = name.parse::<Name>() {
-                if kind.is_symlink() {
-                    return Err(ServeError::File {
-                        path,
-                        problem: "a link where a collection should be: put the folder itself here"
-                            .to_owned(),
-                    });
-                }
-                if kind.is_dir() {
-                    names.push(name);
-                }
-            } else if name != SNAPSHOTS {
-                tracing::warn!(path = ?path, "not a collection: left alone");
-            }
-        }
+        let FolderContent { mut names, leftovers } = FolderContent::list(&root)?;
         let collections = Collections {
             root,
             most,
@@ -224,18 +240,7 @@ impl Collections {
             entries: RwLock::default(),
         };
         names.sort();
-        for name in &names {
-            let entry = match collections.open_one(name) {
-                Ok(open) => Entry::Open(Arc::new(open)),
-                // Another service has the folder.
-                Err(error @ ServeError::Store(StoreError::Locked { .. })) => return Err(error),
-                Err(error) => {
-                    tracing::error!(collection = %name, %error, "not opened: the others are served without it");
-                    Entry::Unavailable(error.to_string())
-                }
-            };
-            collections.put(name, Some(entry));
-        }
+        collections.open_all(&names)?;
         // Another service with the same folder would have been found by now.
         for path in leftovers {
             fs::remove_dir_all(&path).map_err(at(&path, "remove"))?;
@@ -248,6 +253,25 @@ impl Collections {
             collections.put(&default, Some(Entry::Open(Arc::new(made))));
         }
         Ok(collections)
+    }
+
+    /// Opens some collections. One that cannot be opened is unavailable, and the others are served.
+    ///
+    /// # Errors
+    /// When another service has the folder.
+    fn open_all(&self, names: &[Name]) -> Result<(), ServeError> {
+        for name in names {
+            let entry = match self.open_one(name) {
+                Ok(open) => Entry::Open(Arc::new(open)),
+                Err(error @ ServeError::Store(StoreError::Locked { .. })) => return Err(error),
+                Err(error) => {
+                    tracing::error!(collection = %name, %error, "not opened: the others are served without it");
+                    Entry::Unavailable(error.to_string())
+                }
+            };
+            self.put(name, Some(entry));
+        }
+        Ok(())
     }
 
     fn open_one(&self, name: &Name) -> Result<Collection, ServeError> {

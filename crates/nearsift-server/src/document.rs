@@ -110,44 +110,11 @@ impl Fields {
         match (text, html_base64, fingerprint, sketch) {
             (Some(text), None, None, None) => Ok(Content::Text(text)),
             (None, Some(html), None, None) => {
-                let bytes = STANDARD.decode(html).map_err(|error| {
-                    Problem::field(
-                        "/html_base64",
-                        format!("Not base64: {error}."),
-                        "base64 (RFC 4648) with padding, in one line",
-                    )
-                })?;
-                Ok(Content::Html { bytes, charset })
+                Ok(Content::Html { bytes: parse_base64(&html)?, charset })
             }
-            (None, None, Some(hex), None) => {
-                let fingerprint: Result<Fingerprint, _> = hex.parse();
-                let fingerprint =
-                    fingerprint.ok().filter(|f| f.bits() != Bits::B32).ok_or_else(|| {
-                        Problem::field(
-                            "/fingerprint",
-                            "Not a fingerprint.",
-                            "16, 32 or 64 hex digits, the most significant first",
-                        )
-                    })?;
-                Ok(Content::Value(fingerprint.into()))
-            }
+            (None, None, Some(hex), None) => Ok(Content::Value(parse_fingerprint(&hex)?.into())),
             (None, None, None, Some(hex)) => {
-                let sketch: Sketch = hex.parse().map_err(|_| {
-                    Problem::field(
-                        "/sketch",
-                        "Not a sketch.",
-                        "128 hex digits, as `nearsift fingerprint` prints them",
-                    )
-                })?;
-                let keys = keys.as_deref().and_then(parse_keys).ok_or_else(|| {
-                    Problem::field(
-                        "/keys",
-                        "A sketch needs its candidate keys.",
-                        "256 hex digits, as POST /v1/fingerprint gives them",
-                    )
-                })?;
-                // How many features it is made of, a store does not ask.
-                Ok(Content::Value(Sketched { sketch, keys, features: u32::MAX }.into()))
+                Ok(Content::Value(parse_sketch(&hex, keys.as_deref())?.into()))
             }
             (None, None, None, None) => {
                 Err(Problem::field("", "The document has no content.", one))
@@ -155,6 +122,49 @@ impl Fields {
             _ => Err(Problem::field("", "The document has several contents.", one)),
         }
     }
+}
+
+/// The bytes of a page.
+fn parse_base64(html: &str) -> Result<Vec<u8>, Problem> {
+    STANDARD.decode(html).map_err(|error| {
+        Problem::field(
+            "/html_base64",
+            format!("Not base64: {error}."),
+            "base64 (RFC 4648) with padding, in one line",
+        )
+    })
+}
+
+/// A fingerprint of at least 64 bits.
+fn parse_fingerprint(hex: &str) -> Result<Fingerprint, Problem> {
+    let fingerprint: Result<Fingerprint, _> = hex.parse();
+    fingerprint.ok().filter(|f| f.bits() != Bits::B32).ok_or_else(|| {
+        Problem::field(
+            "/fingerprint",
+            "Not a fingerprint.",
+            "16, 32 or 64 hex digits, the most significant first",
+        )
+    })
+}
+
+/// A sketch with its candidate keys.
+fn parse_sketch(hex: &str, keys: Option<&str>) -> Result<Sketched, Problem> {
+    let sketch: Sketch = hex.parse().map_err(|_| {
+        Problem::field(
+            "/sketch",
+            "Not a sketch.",
+            "128 hex digits, as `nearsift fingerprint` prints them",
+        )
+    })?;
+    let keys = keys.and_then(parse_keys).ok_or_else(|| {
+        Problem::field(
+            "/keys",
+            "A sketch needs its candidate keys.",
+            "256 hex digits, as POST /v1/fingerprint gives them",
+        )
+    })?;
+    // A store does not use the number of features.
+    Ok(Sketched { sketch, keys, features: u32::MAX })
 }
 
 fn parse_keys(hex: &str) -> Option<[u32; KEYS]> {

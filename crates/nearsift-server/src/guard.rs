@@ -27,7 +27,7 @@ use crate::slow::SlowRequest;
 pub(crate) enum Access {
     /// Everybody.
     Public,
-    /// Whoever has a key of this scope, or of a larger one.
+    /// Callers with a key of this scope, or of a larger one.
     Needs(Scope),
 }
 
@@ -36,23 +36,17 @@ pub(crate) type Rights = BTreeMap<(String, String), Access>;
 
 const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
 
-/// Decides, asks, and logs.
+/// Admits a request, has it answered, and records both.
 pub(crate) async fn guard(State(app): State<App>, request: Request, next: Next) -> Response {
-    let begun = Instant::now();
-    let id = request_id(request.headers(), &app);
-    let method = request.method().clone();
-    let route = request.extensions().get::<MatchedPath>().map(|path| path.as_str().to_owned());
+    let record = RequestRecord::begin(&app, &request);
     let presence = request.extensions().get::<Arc<Presence>>().cloned();
-    let body_bytes = content_length(request.headers());
-    let collection =
-        route.as_deref().and_then(|route| collection(&app, route, request.uri().path()));
     let (mut request, rest) = Rest::of(request, &app);
-    let mut by = None;
+    let mut key = None;
     let mut under_way = None;
-    let response = match check(&app, &request, route.as_deref()) {
+    let response = match check(&app, &request, record.route.as_deref()) {
         Ok(Caller { name, scope }) => {
             under_way = presence.as_ref().map(|presence| presence.begin(name.is_some()));
-            by = name;
+            key = name;
             request.extensions_mut().insert(scope);
             AssertUnwindSafe(next.run(request)).catch_unwind().await.unwrap_or_else(|_| {
                 Problem::new(
@@ -68,44 +62,80 @@ pub(crate) async fn guard(State(app): State<App>, request: Request, next: Next) 
     rest.drain(response.extensions().get()).await;
     let mut response = answer::hold(response, &app, presence.as_ref()).await;
     let headers = response.headers_mut();
-    headers.insert(REQUEST_ID, HeaderValue::from_str(&id).unwrap_or(HeaderValue::from_static("-")));
+    let id = HeaderValue::from_str(&record.id).unwrap_or(HeaderValue::from_static("-"));
+    headers.insert(REQUEST_ID, id);
     fix_headers(headers);
-    let status = response.status().as_u16();
-    let took = begun.elapsed();
-    // Neither paths nor methods that nobody knows: they are the client's, and without number.
-    let route = route.as_deref().unwrap_or("(none)");
-    let known = app.rights.contains_key(&(method.as_str().to_owned(), route.to_owned()));
-    let method = if known || method == Method::HEAD { method.as_str() } else { "(other)" };
-    app.metrics.request(method, route, status, took);
-    if known {
-        app.slow.add(SlowRequest {
-            method: method.to_owned(),
-            route: route.to_owned(),
-            collection,
-            status,
-            milliseconds: (took.as_secs_f64() * 1e6).round() / 1e3,
-            body_bytes,
-            answered: jiff::Timestamp::now().strftime("%Y-%m-%dT%H:%M:%SZ").to_string(),
-        });
-    }
-    let problem = response.extensions().get::<Kind>().map(|kind| kind.about().0);
-    if let Some(problem) = problem {
-        app.metrics.problem(problem);
-    }
-    tracing::info!(
-        request = %id,
-        method,
-        route,
-        status,
-        milliseconds = took.as_secs_f64() * 1e3,
-        key = by.as_deref().unwrap_or("-"),
-        problem = problem.unwrap_or("-"),
-        "answered"
-    );
+    record.finish(&app, &response, key.as_deref());
     response
 }
 
-/// The name of the collection that a request is for, where there is such a one.
+/// What the log, the counters and the list of slow requests say of a request.
+struct RequestRecord {
+    begun: Instant,
+    id: String,
+    method: Method,
+    /// The path as it was matched; `None` where no route has it.
+    route: Option<String>,
+    collection: Option<String>,
+    /// The length that the body is said to have, in bytes.
+    body_bytes: Option<u64>,
+}
+
+impl RequestRecord {
+    fn begin(app: &App, request: &Request) -> RequestRecord {
+        let begun = Instant::now();
+        let route = request.extensions().get::<MatchedPath>().map(|path| path.as_str().to_owned());
+        let path = request.uri().path();
+        let collection = route.as_deref().and_then(|route| collection(app, route, path));
+        RequestRecord {
+            begun,
+            id: request_id(request.headers(), app),
+            method: request.method().clone(),
+            route,
+            collection,
+            body_bytes: content_length(request.headers()),
+        }
+    }
+
+    /// Logs and counts the answer. `key` is the name of the caller's key.
+    fn finish(self, app: &App, response: &Response, key: Option<&str>) {
+        let RequestRecord { begun, id, method, route, collection, body_bytes } = self;
+        let status = response.status().as_u16();
+        let took = begun.elapsed();
+        // Unknown paths and methods are the client's, and without number: they are not written.
+        let route = route.as_deref().unwrap_or("(none)");
+        let known = app.rights.contains_key(&(method.as_str().to_owned(), route.to_owned()));
+        let method = if known || method == Method::HEAD { method.as_str() } else { "(other)" };
+        app.metrics.request(method, route, status, took);
+        if known {
+            app.slow.add(SlowRequest {
+                method: method.to_owned(),
+                route: route.to_owned(),
+                collection,
+                status,
+                milliseconds: (took.as_secs_f64() * 1e6).round() / 1e3,
+                body_bytes,
+                answered: jiff::Timestamp::now().strftime("%Y-%m-%dT%H:%M:%SZ").to_string(),
+            });
+        }
+        let problem = response.extensions().get::<Kind>().map(|kind| kind.about().0);
+        if let Some(problem) = problem {
+            app.metrics.problem(problem);
+        }
+        tracing::info!(
+            request = %id,
+            method,
+            route,
+            status,
+            milliseconds = took.as_secs_f64() * 1e3,
+            key = key.unwrap_or("-"),
+            problem = problem.unwrap_or("-"),
+            "answered"
+        );
+    }
+}
+
+/// The name of the collection that a request is for, where there is one of that name.
 fn collection(app: &App, route: &str, path: &str) -> Option<String> {
     let name = match route {
         own if own.starts_with(COLLECTION) => path.split('/').nth(3)?,

@@ -2,9 +2,10 @@
 
 use std::path::{Path, PathBuf};
 
+use nearsift_io::Inputs;
 use serde::Serialize;
 
-use super::kept_files::Writing;
+use super::kept_files::{KeptFiles, Writing};
 use super::part_decisions::{PartDecisions, check_part};
 use super::settings::reading;
 use super::summary::ChangedFile;
@@ -36,9 +37,9 @@ pub struct Apply {
 pub struct AppliedSummary {
     /// The documents of the part.
     pub documents: u64,
-    /// Those that stay.
+    /// The documents that are kept.
     pub kept: u64,
-    /// Those that go.
+    /// The documents that are removed.
     pub removed: u64,
     /// Whether all documents were written, with what was decided about them.
     pub marked: bool,
@@ -54,6 +55,23 @@ pub struct AppliedSummary {
     /// Whether an earlier job had written all of it.
     #[serde(skip)]
     pub was_finished: bool,
+}
+
+impl AppliedSummary {
+    fn of(part: &Part, kept: u64, marked: bool, files: KeptFiles) -> AppliedSummary {
+        let documents = part.manifest.documents;
+        AppliedSummary {
+            documents,
+            kept,
+            removed: documents - kept,
+            marked,
+            unreadable: part.manifest.unreadable,
+            unconverted: files.unconverted.len() as u64,
+            unmarked: files.unmarked,
+            changed_files: files.changed,
+            was_finished: false,
+        }
+    }
 }
 
 /// Writes what stays of the files of a part, or all documents with their marks, into a folder: `kept` or `marked`, `unreadable` and
@@ -72,17 +90,7 @@ pub fn apply(
     let part = Part::open(part)?;
     check_part(decisions, &part)?;
     let inputs = part.inputs(&settings.inputs)?;
-    let of_marks =
-        settings.mark.as_ref().map_or_else(|| "none".to_owned(), |m| m.names().join(", "));
-    let identity = [
-        ("part", part.digest.clone()),
-        ("decisions", super::against::identity(&decisions.join("decisions"))?),
-        ("mark", of_marks),
-        ("output-format", format!("{:?}", settings.output_format)),
-        ("reading", reading(inputs.options())),
-    ];
-    let identity = identity.map(|(name, value)| (name.to_owned(), value)).into();
-    let manifest = Manifest::new(&inputs, identity);
+    let manifest = manifest(&part, decisions, settings, &inputs)?;
     let start = if settings.resume { Start::Resume } else { Start::Afresh };
     let destination = Destination { folder: output, file: None };
     let opened =
@@ -114,23 +122,32 @@ pub fn apply(
     };
     let cells = |document| decided.cells(document);
     let marked = settings.mark.as_ref().map(|marks| (marks, &cells as _));
-    let documents = part.manifest.documents;
-    let files = writing.write(documents, marked)?;
+    let files = writing.write(part.manifest.documents, marked)?;
     let mut problems = Problems::default();
     files.unconverted.iter().for_each(|note| problems.add(context, note));
-    let summary = AppliedSummary {
-        documents,
-        kept: decided.kept_documents,
-        removed: documents - decided.kept_documents,
-        marked: with_cells,
-        unreadable: part.manifest.unreadable,
-        unconverted: files.unconverted.len() as u64,
-        unmarked: files.unmarked,
-        changed_files: files.changed,
-        was_finished: false,
-    };
+    let summary = AppliedSummary::of(&part, decided.kept_documents, with_cells, files);
     let json = serde_json::to_string_pretty(&summary).map_err(Error::invalid)?;
     folder.text("summary.json", &(json + "\n"))?;
     folder.publish()?;
     Ok(summary)
+}
+
+/// What must be the same for a job to be resumed; `None` where the input cannot be read again.
+fn manifest(
+    part: &Part,
+    decisions: &Path,
+    settings: &Apply,
+    inputs: &Inputs,
+) -> Result<Option<Manifest>, Error> {
+    let of_marks =
+        settings.mark.as_ref().map_or_else(|| "none".to_owned(), |m| m.names().join(", "));
+    let identity = [
+        ("part", part.digest.clone()),
+        ("decisions", super::against::identity(&decisions.join("decisions"))?),
+        ("mark", of_marks),
+        ("output-format", format!("{:?}", settings.output_format)),
+        ("reading", reading(inputs.options())),
+    ];
+    let identity = identity.map(|(name, value)| (name.to_owned(), value)).into();
+    Ok(Manifest::new(inputs, identity))
 }

@@ -67,7 +67,7 @@ impl Job<'_> {
         Ok(Outcome::Written(Box::new(summary)))
     }
 
-    /// Writes the groups, what goes and what stays, and the report.
+    /// Writes the groups, the removed and the kept documents, and the report.
     fn write(
         &self,
         folder: &Folder,
@@ -81,12 +81,7 @@ impl Job<'_> {
         summary.set_capped(decided.found.capped());
         summary.dry_run = self.settings.dry_run;
         summary.marked = self.settings.mark.is_some() && !self.settings.dry_run;
-        summary.place = match (&self.one, self.origin) {
-            (None, Origin::Parts(_)) => Place::Parts,
-            (None, Origin::Files(_)) => Place::Files,
-            (Some(One::File(_)), _) => Place::File,
-            (Some(One::Stream(_)), _) => Place::Stream,
-        };
+        summary.place = self.place();
         summary.write_inputs(self.origin, folder)?;
         self.write_partial(folder, decided, &mut summary)?;
         let FoundPairs { blocks, sample, .. } = pairs;
@@ -105,24 +100,7 @@ impl Job<'_> {
             },
             || {
                 let marking = Marking::new(decided, &numbers, &judged);
-                match (self.origin, &self.settings.mark) {
-                    (Origin::Parts(parts), _) => {
-                        self.write_decisions(folder, parts, &marking)?;
-                        Ok(KeptFiles::default())
-                    }
-                    (Origin::Files(_), _) if self.settings.dry_run => Ok(KeptFiles::default()),
-                    (Origin::Files(inputs), None) => {
-                        self.write_kept(folder, inputs, decided, documents, &texts, None)
-                    }
-                    (Origin::Files(inputs), Some(marks)) => {
-                        if self.settings.output_format.is_none() {
-                            self.write_marks(folder, marks, &marking)?;
-                        }
-                        let cells = |document| marking.cells(document);
-                        let marked = Some((marks, &cells as _));
-                        self.write_kept(folder, inputs, decided, documents, &texts, marked)
-                    }
-                }
+                self.write_documents(folder, decided, documents, &texts, &marking)
             },
         );
         tables?;
@@ -132,6 +110,45 @@ impl Job<'_> {
         let examples = sample.examples(&texts, ids, records)?;
         self.write_report(folder, &summary, &texts, examples)?;
         Ok(summary)
+    }
+
+    /// Where the documents are written.
+    fn place(&self) -> Place {
+        match (&self.one, self.origin) {
+            (None, Origin::Parts(_)) => Place::Parts,
+            (None, Origin::Files(_)) => Place::Files,
+            (Some(One::File(_)), _) => Place::File,
+            (Some(One::Stream(_)), _) => Place::Stream,
+        }
+    }
+
+    /// Writes the kept or marked documents of files, or the decisions about the documents of parts.
+    fn write_documents(
+        &self,
+        folder: &Folder,
+        decided: &Decided<'_>,
+        documents: u64,
+        texts: &ShownTexts,
+        marking: &Marking<'_, impl Fn(u32, u32) -> Option<Judgement> + Sync>,
+    ) -> Result<KeptFiles, Error> {
+        match (self.origin, &self.settings.mark) {
+            (Origin::Parts(parts), _) => {
+                self.write_decisions(folder, parts, marking)?;
+                Ok(KeptFiles::default())
+            }
+            (Origin::Files(_), _) if self.settings.dry_run => Ok(KeptFiles::default()),
+            (Origin::Files(inputs), None) => {
+                self.write_kept(folder, inputs, decided, documents, texts, None)
+            }
+            (Origin::Files(inputs), Some(marks)) => {
+                if self.settings.output_format.is_none() {
+                    self.write_marks(folder, marks, marking)?;
+                }
+                let cells = |document| marking.cells(document);
+                let marked = Some((marks, &cells as _));
+                self.write_kept(folder, inputs, decided, documents, texts, marked)
+            }
+        }
     }
 
     /// The passages that kept documents share, where they are wanted: what goes has its

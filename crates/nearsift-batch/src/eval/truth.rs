@@ -202,67 +202,82 @@ impl Builder<'_> {
         let first = row.text(layout.first).ok_or_else(|| missing(layout.first))?;
         let first = self.documents.number(first);
         match layout.kind {
-            Kind::Pairs => {
-                let second = row.text(layout.second).ok_or_else(|| missing(layout.second))?;
-                let label = row.text(LABEL).map_or(Ok(Label::Positive), label)?;
-                let described = Described {
-                    kind: row.text(KIND).map(str::to_owned),
-                    op: row.text(OP).map(str::to_owned),
-                    rate: rate(row)?,
-                };
-                let (Some(a), Some(b)) = (first, self.documents.number(second)) else {
-                    self.counts.rows_with_unknown_ids += 1;
-                    return Ok(());
-                };
-                let key = (a.min(b), a.max(b));
-                match self.judged.get(&key) {
-                    Some(&at) if row.text(WHEN).is_some() => self.pairs[at].2 = label,
-                    _ => {
-                        if row.text(WHEN).is_some() {
-                            self.judged.insert(key, self.pairs.len());
-                        }
-                        self.pairs.push((a, b, label));
-                    }
-                }
-                if described.kind.is_some() || described.op.is_some() || described.rate.is_some() {
-                    self.described.insert((a.min(b), a.max(b)), described);
-                }
-            }
+            Kind::Pairs => self.take_pair(layout, row, first),
             Kind::Duplicates => {
-                let list =
-                    row.cells[layout.second].as_ref().map_or_else(Vec::new, table::Cell::list);
-                let Some(a) = first else {
-                    self.counts.rows_with_unknown_ids += 1;
-                    return Ok(());
-                };
-                self.named[a as usize] = true;
-                let others = list.iter().map(|id| self.documents.number(id));
-                let known: Vec<u32> = others.flatten().collect();
-                self.counts.rows_with_unknown_ids += u64::from(known.len() < list.len());
-                self.pairs.extend(known.into_iter().map(|b| (a, b, Label::Positive)));
+                self.take_duplicates(layout, row, first);
+                Ok(())
             }
-            Kind::Clusters | Kind::Origins => {
-                let Some(document) = first else {
-                    self.counts.rows_with_unknown_ids += 1;
-                    return Ok(());
-                };
-                let group = row.text(layout.second).map(|name| {
-                    let next = self.group_numbers.len() as u32;
-                    *self.group_numbers.entry(name.to_owned()).or_insert(next)
-                });
-                let own = &mut self.groups[document as usize];
-                if self.named[document as usize] && *own != group {
-                    let id = &self.documents.ids[document as usize];
-                    return Err(format!(
-                        "'{id}' is of two clusters or origins: keep one of the two"
-                    ));
-                }
-                *own = group;
-                self.named[document as usize] = true;
-                self.edits[document as usize] = edited(layout, row)?;
-            }
-            Kind::Edits => {}
+            Kind::Clusters | Kind::Origins => self.take_member(layout, row, first),
+            Kind::Edits => Ok(()),
         }
+    }
+
+    /// Takes a labelled pair. A later judgement of a pair replaces an earlier one.
+    fn take_pair(&mut self, layout: &Layout, row: &Row, first: Option<u32>) -> Result<(), String> {
+        let second = row.text(layout.second).ok_or_else(|| missing(layout.second))?;
+        let label = row.text(LABEL).map_or(Ok(Label::Positive), label)?;
+        let described = Described {
+            kind: row.text(KIND).map(str::to_owned),
+            op: row.text(OP).map(str::to_owned),
+            rate: rate(row)?,
+        };
+        let (Some(a), Some(b)) = (first, self.documents.number(second)) else {
+            self.counts.rows_with_unknown_ids += 1;
+            return Ok(());
+        };
+        let key = (a.min(b), a.max(b));
+        match self.judged.get(&key) {
+            Some(&at) if row.text(WHEN).is_some() => self.pairs[at].2 = label,
+            _ => {
+                if row.text(WHEN).is_some() {
+                    self.judged.insert(key, self.pairs.len());
+                }
+                self.pairs.push((a, b, label));
+            }
+        }
+        if described.kind.is_some() || described.op.is_some() || described.rate.is_some() {
+            self.described.insert(key, described);
+        }
+        Ok(())
+    }
+
+    /// Takes a document with the list of its duplicates.
+    fn take_duplicates(&mut self, layout: &Layout, row: &Row, first: Option<u32>) {
+        let list = row.cells[layout.second].as_ref().map_or_else(Vec::new, table::Cell::list);
+        let Some(a) = first else {
+            self.counts.rows_with_unknown_ids += 1;
+            return;
+        };
+        self.named[a as usize] = true;
+        let others = list.iter().map(|id| self.documents.number(id));
+        let known: Vec<u32> = others.flatten().collect();
+        self.counts.rows_with_unknown_ids += u64::from(known.len() < list.len());
+        self.pairs.extend(known.into_iter().map(|b| (a, b, Label::Positive)));
+    }
+
+    /// Takes a document with its cluster or origin.
+    fn take_member(
+        &mut self,
+        layout: &Layout,
+        row: &Row,
+        first: Option<u32>,
+    ) -> Result<(), String> {
+        let Some(document) = first else {
+            self.counts.rows_with_unknown_ids += 1;
+            return Ok(());
+        };
+        let group = row.text(layout.second).map(|name| {
+            let next = self.group_numbers.len() as u32;
+            *self.group_numbers.entry(name.to_owned()).or_insert(next)
+        });
+        let own = &mut self.groups[document as usize];
+        if self.named[document as usize] && *own != group {
+            let id = &self.documents.ids[document as usize];
+            return Err(format!("'{id}' is of two clusters or origins: keep one of the two"));
+        }
+        *own = group;
+        self.named[document as usize] = true;
+        self.edits[document as usize] = edited(layout, row)?;
         Ok(())
     }
 

@@ -439,28 +439,10 @@ impl Parts {
                 let mut blocks = Blocks::open(&path).map_err(read)?;
                 loop {
                     context.check()?;
-                    let mut group: Vec<(u32, Block)> = Vec::with_capacity(at_once);
-                    let mut is_ended = false;
-                    while group.len() < at_once && !is_ended {
-                        let is_wanted = |documents| !within(wanted, first, documents).is_empty();
-                        match blocks.next_block(is_wanted).map_err(read)? {
-                            None => is_ended = true,
-                            Some((documents, block)) => {
-                                group.extend(block.map(|block| (first, block)));
-                                first += documents;
-                            }
-                        }
-                    }
+                    let (group, is_ended) =
+                        next_blocks(&mut blocks, at_once, wanted, &mut first).map_err(read)?;
                     let made = group.par_iter().map_init(&make, |worker, (first, block)| {
-                        let own = &wanted[within(wanted, *first, block.documents)];
-                        let mut own = own.iter().copied().peekable();
-                        let mut made = Vec::with_capacity(own.len());
-                        block.each_text(|place, text| {
-                            if let Some(document) = own.next_if_eq(&(first + place)) {
-                                made.push((document, work(worker, text)));
-                            }
-                        })?;
-                        Some(made)
+                        work_on(block, *first, wanted, |text| work(worker, text))
                     });
                     let made: Vec<Option<Vec<(u32, T)>>> = made.collect();
                     for made in made {
@@ -482,7 +464,45 @@ impl Parts {
     }
 }
 
-/// The places of wanted documents, ascending, that are among some.
+/// Reads the next blocks that hold wanted documents, at most `most`, each with its first document. Returns `true` at the end of the
+/// shard. `first` is the first document of the next block.
+fn next_blocks(
+    blocks: &mut Blocks,
+    most: usize,
+    wanted: &[u32],
+    first: &mut u32,
+) -> std::io::Result<(Vec<(u32, Block)>, bool)> {
+    let mut group = Vec::with_capacity(most);
+    while group.len() < most {
+        let is_wanted = |documents| !within(wanted, *first, documents).is_empty();
+        let Some((documents, block)) = blocks.next_block(is_wanted)? else {
+            return Ok((group, true));
+        };
+        group.extend(block.map(|block| (*first, block)));
+        *first += documents;
+    }
+    Ok((group, false))
+}
+
+/// What `work` makes of each wanted text of a block; `None` for a damaged block.
+fn work_on<T>(
+    block: &Block,
+    first: u32,
+    wanted: &[u32],
+    mut work: impl FnMut(&str) -> T,
+) -> Option<Vec<(u32, T)>> {
+    let own = &wanted[within(wanted, first, block.documents)];
+    let mut own = own.iter().copied().peekable();
+    let mut made = Vec::with_capacity(own.len());
+    block.each_text(|place, text| {
+        if let Some(document) = own.next_if_eq(&(first + place)) {
+            made.push((document, work(text)));
+        }
+    })?;
+    Some(made)
+}
+
+/// The places in `wanted`, which ascends, of the documents from `first` on.
 fn within(wanted: &[u32], first: u32, documents: u32) -> Range<usize> {
     let before = |document: u64| wanted.partition_point(|&own| u64::from(own) < document);
     let first = u64::from(first);

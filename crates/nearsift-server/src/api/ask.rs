@@ -29,8 +29,6 @@ impl Wanted {
     /// # Errors
     /// What the collection cannot be asked.
     pub(super) fn ask(self, store: &Store) -> Result<Ask, Problem> {
-        let kind = store.kind();
-        let keeps_texts = store.texts().is_some();
         if self.min_score.is_some_and(|score| !(0.0..=1.0).contains(&score)) {
             return Err(Problem::field(
                 "/min_score",
@@ -38,47 +36,12 @@ impl Wanted {
                 "a number from 0 to 1",
             ));
         }
-        let near = match kind {
+        let keeps_texts = store.texts().is_some();
+        let near = match store.kind() {
             Kind::Fingerprints { max_distance: most, .. } => {
-                if self.min_score.is_some() && !keeps_texts {
-                    return Err(Problem::field(
-                        "/min_score",
-                        "The collection holds fingerprints, which have a distance.",
-                        "max_distance",
-                    ));
-                }
-                if self.max_distance.is_some_and(|distance| distance > most) {
-                    return Err(Problem::field(
-                        "/max_distance",
-                        "The collection was not created for so large a distance.",
-                        &format!("0 to {most}"),
-                    ));
-                }
-                match (self.max_distance, self.min_score) {
-                    (Some(_), Some(_)) => {
-                        return Err(Problem::field(
-                            "/max_distance",
-                            "One of the two bounds is asked at a time.",
-                            "either max_distance or min_score",
-                        ));
-                    }
-                    (distance, None) => distance.map(Near::Distance),
-                    (None, Some(score)) => Some(Near::Text(TextScore::of(score))),
-                }
+                self.near_fingerprints(most, keeps_texts)?
             }
-            Kind::Sketches { .. } => {
-                if self.max_distance.is_some() {
-                    return Err(Problem::field(
-                        "/max_distance",
-                        "The collection holds sketches, which have a score.",
-                        "min_score",
-                    ));
-                }
-                self.min_score.map(|score| match keeps_texts {
-                    true => Near::Text(TextScore::of(score)),
-                    false => Near::Score(Score::at_least(score)),
-                })
-            }
+            Kind::Sketches { .. } => self.near_sketches(keeps_texts)?,
         };
         let limit = self.limit.unwrap_or(USUAL);
         if !(1..=MOST).contains(&limit) {
@@ -89,7 +52,7 @@ impl Wanted {
             ));
         }
         let budget = match self.budget {
-            None => kind.budget(),
+            None => store.kind().budget(),
             Some(0) => {
                 return Err(Problem::field(
                     "/budget",
@@ -100,6 +63,48 @@ impl Wanted {
             Some(most) => Budget::Fingerprints(most),
         };
         Ok(Ask { near, limit: Some(limit), budget })
+    }
+
+    /// The bound for a collection of fingerprints: a distance up to `most`, or a score where it keeps texts.
+    fn near_fingerprints(self, most: u32, keeps_texts: bool) -> Result<Option<Near>, Problem> {
+        if self.min_score.is_some() && !keeps_texts {
+            return Err(Problem::field(
+                "/min_score",
+                "The collection holds fingerprints, which have a distance.",
+                "max_distance",
+            ));
+        }
+        if self.max_distance.is_some_and(|distance| distance > most) {
+            return Err(Problem::field(
+                "/max_distance",
+                "The collection was not created for so large a distance.",
+                &format!("0 to {most}"),
+            ));
+        }
+        match (self.max_distance, self.min_score) {
+            (Some(_), Some(_)) => Err(Problem::field(
+                "/max_distance",
+                "One of the two bounds is asked at a time.",
+                "either max_distance or min_score",
+            )),
+            (distance, None) => Ok(distance.map(Near::Distance)),
+            (None, Some(score)) => Ok(Some(Near::Text(TextScore::of(score)))),
+        }
+    }
+
+    /// The bound for a collection of sketches: a score, of the texts where it keeps them.
+    fn near_sketches(self, keeps_texts: bool) -> Result<Option<Near>, Problem> {
+        if self.max_distance.is_some() {
+            return Err(Problem::field(
+                "/max_distance",
+                "The collection holds sketches, which have a score.",
+                "min_score",
+            ));
+        }
+        Ok(self.min_score.map(|score| match keeps_texts {
+            true => Near::Text(TextScore::of(score)),
+            false => Near::Score(Score::at_least(score)),
+        }))
     }
 }
 
@@ -188,7 +193,7 @@ pub(super) fn search(
     Ok(told(answer, ask.limit, own))
 }
 
-/// What is told of an answer; a document does not duplicate itself.
+/// Converts an answer of the store. A document does not duplicate itself.
 pub(super) fn told(answer: Answer, limit: Option<usize>, own: Option<&str>) -> Search {
     let Answer { matches, truncated, work } = answer;
     let others = matches.into_iter().filter(|m| own.is_none_or(|own| *m.id.to_string() != *own));

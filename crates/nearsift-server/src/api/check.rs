@@ -152,19 +152,22 @@ fn none_given(
     }
 }
 
-fn look(
-    request: Check,
-    collection: &Collection,
-    announced: Announced,
-    interest: Interest<'_>,
-) -> Result<Step, Problem> {
-    // Nobody waits for the write of a page that is only looked up.
-    let announced = request.insert.then_some(announced);
-    let Check { id, text, html_base64, charset, fingerprint, sketch, keys, insert, .. } = request;
-    let Check { time, source, ttl_seconds, max_distance, min_score, limit, budget, .. } = request;
-    let own = id.as_deref().map(|id| parse_id(id, collection.store.ids())).transpose()?;
-    if insert {
-        if own.is_none() {
+impl Check {
+    /// # Errors
+    /// A field that `insert` needs, or that has no effect with or without it.
+    fn validate(&self) -> Result<(), Problem> {
+        if !self.insert {
+            return none_given(
+                [
+                    ("/time", self.time.is_some()),
+                    ("/source", self.source.is_some()),
+                    ("/ttl_seconds", self.ttl_seconds.is_some()),
+                ],
+                "Without \"insert\" nothing is stored.",
+                "the field left out, or \"insert\": true",
+            );
+        }
+        if self.id.is_none() {
             return Err(Problem::field(
                 "/id",
                 "A document that may be stored needs an id.",
@@ -173,24 +176,59 @@ fn look(
         }
         none_given(
             [
-                ("/max_distance", max_distance.is_some()),
-                ("/min_score", min_score.is_some()),
-                ("/budget", budget.is_some()),
+                ("/max_distance", self.max_distance.is_some()),
+                ("/min_score", self.min_score.is_some()),
+                ("/budget", self.budget.is_some()),
             ],
             "With \"insert\", what the collection was created for decides what is near.",
             "the field left out",
-        )?;
-    } else {
-        none_given(
-            [
-                ("/time", time.is_some()),
-                ("/source", source.is_some()),
-                ("/ttl_seconds", ttl_seconds.is_some()),
-            ],
-            "Without \"insert\" nothing is stored.",
-            "the field left out, or \"insert\": true",
-        )?;
+        )
     }
+}
+
+impl Checked {
+    /// The answer for a page that has no fingerprint, and why.
+    fn undecided(reason: String, insert: Option<Inserted>, text: Option<About>) -> Checked {
+        Checked {
+            verdict: Verdict::Undecided,
+            matches: Vec::new(),
+            truncated: false,
+            evidence: None,
+            insert,
+            reason: Some(reason),
+            text,
+        }
+    }
+
+    /// The answer for a page that is looked up and not stored.
+    fn looked_up(search: Search, evidence: Evidence, text: Option<About>) -> Checked {
+        let Search { found, truncated, .. } = search;
+        Checked {
+            verdict: verdict(&found),
+            matches: found,
+            truncated,
+            evidence: Some(evidence),
+            insert: None,
+            reason: None,
+            text,
+        }
+    }
+}
+
+/// Looks a page up, and submits it to the writer if it is to be stored.
+fn look(
+    request: Check,
+    collection: &Collection,
+    announced: Announced,
+    interest: Interest<'_>,
+) -> Result<Step, Problem> {
+    // A page that is only looked up has no write to wait for.
+    let announced = request.insert.then_some(announced);
+    let own = request.id.as_deref().map(|id| parse_id(id, collection.store.ids())).transpose()?;
+    request.validate()?;
+    let Check { ref id, text, html_base64, charset, fingerprint, sketch, keys, insert, .. } =
+        request;
+    let Check { time, source, ttl_seconds, max_distance, min_score, limit, budget, .. } = request;
     let mut metadata = metadata(time, source, ttl_seconds, now())?;
     let ask = Wanted { max_distance, min_score, limit, budget }.ask(&collection.store)?;
     let content = Fields { text, html_base64, charset, fingerprint, sketch, keys }.content()?;
@@ -198,19 +236,12 @@ fn look(
     let value = match value {
         Ok(value) => value,
         Err(reason) => {
-            return Ok(Step::Done(Checked {
-                verdict: Verdict::Undecided,
-                matches: Vec::new(),
-                truncated: false,
-                evidence: None,
-                insert: insert.then_some(Inserted::NoFingerprint),
-                reason: Some(reason.to_string()),
-                text,
-            }));
+            let insert = insert.then_some(Inserted::NoFingerprint);
+            return Ok(Step::Done(Checked::undecided(reason.to_string(), insert, text)));
         }
     };
     let content = Content { value: &value, text: kept.as_ref() };
-    if let (Some(announced), Some(id), Some(own)) = (announced, &id, own) {
+    if let (Some(announced), Some(id), Some(own)) = (announced, id, own) {
         metadata.length = text.as_ref().map(|about| u64::from(about.characters));
         // Most pages of a crawl are new: for them this is the only search, and the answer is waited for elsewhere.
         let most = ask.limit.map_or(usize::MAX, |most| most + 1);
@@ -221,17 +252,8 @@ fn look(
         let candidate = Candidate { id: id.clone(), sighting, ask, text };
         return Ok(Step::Insert(Box::new(candidate), pending));
     }
-    let Search { found, truncated, .. } =
-        search(collection, content, &ask, id.as_deref(), interest)?;
-    Ok(Step::Done(Checked {
-        verdict: verdict(&found),
-        matches: found,
-        truncated,
-        evidence: Some(collection.store.evidence().into()),
-        insert: None,
-        reason: None,
-        text,
-    }))
+    let found = search(collection, content, &ask, id.as_deref(), interest)?;
+    Ok(Step::Done(Checked::looked_up(found, collection.store.evidence().into(), text)))
 }
 
 impl Candidate {
@@ -243,13 +265,13 @@ impl Candidate {
         is_seen.then(|| told(answer.clone(), self.ask.limit, Some(&self.id)))
     }
 
-    /// The same by a search.
+    /// Searches again for what it duplicates.
     fn search(&self, collection: &Collection, interest: Interest<'_>) -> Result<Search, Problem> {
         search(collection, self.sighting.content(), &self.ask, Some(&self.id), interest)
     }
 }
 
-/// What is told of a page that was not added.
+/// The answer for a page that was not added.
 fn refused(search: Search, outcome: Outcome, evidence: Evidence, text: Option<About>) -> Checked {
     let Search { mut found, truncated, .. } = search;
     let insert = match outcome {

@@ -6,9 +6,10 @@ use nearsift::compare::{Likeness, Piece, Side, differences};
 use nearsift::feature::FeatureSet;
 use nearsift::feature::frequency::DocumentFrequencies;
 use nearsift::recipe::Fingerprinter;
+use nearsift::sketch::Score;
 use nearsift::text::normalise::normalise;
 use nearsift::verify::{MIN_SCORE, Profile, Verified, Verifier};
-use nearsift_store::{Kind, TextScore, Value};
+use nearsift_store::{Kind, Store, TextScore, Value};
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
@@ -293,6 +294,66 @@ fn look<'a>(
     })?
 }
 
+/// The measures that decide whether two pages are near.
+struct Measures {
+    /// Whether both pages have a fingerprint or a sketch.
+    has_values: bool,
+    /// The Hamming distance of the fingerprints or sketches, in bits.
+    distance: Option<u32>,
+    /// The score of the sketches.
+    score: Option<Score>,
+    /// The measures of the texts, where both are sent.
+    verified: Option<Verified>,
+}
+
+impl Measures {
+    fn of(values: Option<(Value, Value)>, verified: Option<Verified>) -> Measures {
+        let (distance, score) = match &values {
+            Some((Value::Fingerprint(a), Value::Fingerprint(b))) => (Some(a.distance(b)), None),
+            Some((Value::Sketch(a), Value::Sketch(b))) => {
+                (Some(a.sketch.distance(&b.sketch)), Some(a.sketch.score(&b.sketch)))
+            }
+            _ => (None, None),
+        };
+        Measures { has_values: values.is_some(), distance, score, verified }
+    }
+
+    /// Whether the texts are near, in a collection that keeps texts.
+    fn near_by_text(&self, store: &Store) -> Option<bool> {
+        let least = store.texts()?;
+        let verified = self.verified.as_ref().filter(|_| self.has_values)?;
+        Some(verified.score >= least.value())
+    }
+
+    /// Whether the pages are near, by what the collection compares.
+    fn near(&self, store: &Store) -> Option<bool> {
+        let by_text = self.near_by_text(store);
+        match store.kind() {
+            _ if by_text.is_some() => by_text,
+            Kind::Fingerprints { max_distance, .. } => {
+                self.distance.map(|distance| distance <= max_distance)
+            }
+            Kind::Sketches { min_score } => match &self.verified {
+                Some(verified) if self.has_values => Some(verified.score >= MIN_SCORE),
+                _ => self.score.map(|score| score >= min_score),
+            },
+        }
+    }
+
+    /// The least score, or the largest distance, by which [`Measures::near`] decides.
+    fn bounds(&self, store: &Store) -> (Option<f64>, Option<u32>) {
+        let is_by_text = self.near_by_text(store).is_some();
+        match store.kind() {
+            Kind::Fingerprints { max_distance, .. } if !is_by_text => (None, Some(max_distance)),
+            Kind::Sketches { min_score } if !is_by_text && self.verified.is_none() => {
+                (Some(min_score.value()), None)
+            }
+            _ => (Some(store.texts().map_or(MIN_SCORE, TextScore::value)), None),
+        }
+    }
+}
+
+/// Compares two pages by every measure.
 fn judge(
     request: Compare,
     collection: &Collection,
@@ -315,44 +376,20 @@ fn judge(
         Some((found.pieces.into_iter().map(MarkedPiece::from).collect(), found.truncated))
     });
     let (differences, differences_truncated) = marked.unzip();
-    let values = made_a.value.ok().zip(made_b.value.ok());
-    let (distance, score) = match &values {
-        Some((Value::Fingerprint(a), Value::Fingerprint(b))) => (Some(a.distance(b)), None),
-        Some((Value::Sketch(a), Value::Sketch(b))) => {
-            (Some(a.sketch.distance(&b.sketch)), Some(a.sketch.score(&b.sketch)))
-        }
-        _ => (None, None),
-    };
-    let by_text = collection.store.texts().and_then(|least| {
-        let (_, verified) = values.as_ref().zip(verified)?;
-        Some(verified.score >= least.value())
-    });
-    let near = match collection.store.kind() {
-        _ if by_text.is_some() => by_text,
-        Kind::Fingerprints { max_distance, .. } => {
-            distance.map(|distance| distance <= max_distance)
-        }
-        Kind::Sketches { min_score } => match (&values, verified) {
-            (Some(_), Some(verified)) => Some(verified.score >= MIN_SCORE),
-            _ => score.map(|score| score >= min_score),
-        },
-    };
-    let (min_score, max_distance) = match collection.store.kind() {
-        Kind::Fingerprints { max_distance, .. } if by_text.is_none() => (None, Some(max_distance)),
-        Kind::Sketches { min_score } if by_text.is_none() && verified.is_none() => {
-            (Some(min_score.value()), None)
-        }
-        _ => (Some(collection.store.texts().map_or(MIN_SCORE, TextScore::value)), None),
-    };
+    let measures = Measures::of(made_a.value.ok().zip(made_b.value.ok()), verified);
+    let (min_score, max_distance) = measures.bounds(&collection.store);
     Ok(Compared {
         min_score,
         max_distance,
         differences,
         differences_truncated,
-        near_duplicates: if same_text == Some(true) { Some(true) } else { near },
+        near_duplicates: match same_text {
+            Some(true) => Some(true),
+            _ => measures.near(&collection.store),
+        },
         same_text,
-        distance,
-        score: score.map(nearsift::sketch::Score::value),
+        distance: measures.distance,
+        score: measures.score.map(Score::value),
         verified: verified.map(TextMeasures::from),
         rarity: verified.map(|_| DocumentFrequencies::shipped().name()),
         features: texts.map(|(a, b)| Likeness::of(&a.features, &b.features).into()),

@@ -2,7 +2,7 @@
 
 use nearsift::hamming::CHANCE_WARNING;
 
-use super::{Place, Search, Summary};
+use super::{Place, SameForm, Search, Summary};
 use crate::dedup::against::Reference;
 use crate::numbers::{grouped, plural, plural_of};
 use crate::report::PageLanguage;
@@ -18,6 +18,79 @@ impl Warnings {
             self.0.push(line);
         }
     }
+
+    /// Warns of groups whose documents may only have their form in common.
+    fn add_together(&mut self, form: &SameForm) {
+        self.add(
+            form.groups,
+            [
+                format!(
+                    "{} of {} may have only a form in common ({}): look at them in report.html. Where they are different documents, run 'nearsift tune' on the input, or give a higher `min-score`.",
+                    plural(form.groups, "group"),
+                    plural(form.documents, "document"),
+                    form.example(PageLanguage::English)
+                ),
+                format!(
+                    "{} 组共 {} 篇文档可能只是格式相同（{}）：请在 report.html 中查看。如果它们是不同的文档，请对输入运行 'nearsift tune'，或提高 `min-score`。",
+                    grouped(form.groups),
+                    grouped(form.documents),
+                    form.example(PageLanguage::Chinese)
+                ),
+            ],
+        );
+    }
+
+    /// Warns of pairs of one form that are no near duplicates.
+    fn add_apart(&mut self, form: &SameForm) {
+        self.add(
+            form.pairs,
+            [
+                format!(
+                    "{} of one form {} no near duplicates, because their values differ ({}).",
+                    plural(form.pairs, "pair"),
+                    if form.pairs == 1 { "is" } else { "are" },
+                    form.example(PageLanguage::English)
+                ),
+                format!(
+                    "{} 对文档格式相同但数值不同，不算近似重复（{}）。",
+                    grouped(form.pairs),
+                    form.example(PageLanguage::Chinese)
+                ),
+            ],
+        );
+    }
+
+    /// Warns of pairs that were not compared: of hub documents, and of hot keys.
+    fn add_skipped(&mut self, candidates: u64, hot_keys: u64, comparisons: u64) {
+        self.add(
+        candidates,
+        [
+            format!(
+                "{} of documents that are like many others were compared only where a group depends on it: the nearest of each were.",
+                plural(candidates, "pair")
+            ),
+            format!(
+                "有些文档与许多文档相似，其中 {} 对只在成组需要时才比较：每篇最近的都已比较。",
+                grouped(candidates)
+            ),
+        ],
+    );
+        self.add(
+        comparisons,
+        [
+            format!(
+                "{} hot, shared by very many documents: {} among these skipped; most pairs that are alike share another key.",
+                plural_of(hot_keys, ["key is", "keys are"]),
+                plural_of(comparisons, ["comparison was", "comparisons were"])
+            ),
+            format!(
+                "{} 个热键为许多文档所共有：跳过了其中 {} 次比较；相似的对大多还有别的共同键。",
+                grouped(hot_keys),
+                grouped(comparisons)
+            ),
+        ],
+    );
+    }
 }
 
 impl Summary {
@@ -26,10 +99,11 @@ impl Summary {
         self.warnings_in(PageLanguage::English)
     }
 
-    /// The same in a language.
+    /// What a user should know, in a language.
     pub fn warnings_in(&self, language: PageLanguage) -> Vec<String> {
         let mut warnings = Warnings::default();
-        self.warn_of_files(&mut warnings);
+        self.warn_of_input(&mut warnings);
+        self.warn_of_output(&mut warnings);
         self.warn_of_documents(&mut warnings);
         self.warn_of_unjudged(&mut warnings);
         self.warn_of_groups(&mut warnings);
@@ -37,8 +111,8 @@ impl Summary {
         warnings.0.into_iter().map(|warning| language.pick(warning)).collect()
     }
 
-    /// Of what was read and written.
-    fn warn_of_files(&self, warnings: &mut Warnings) {
+    /// Warns of an empty input, and of documents and files that hold nothing to compare.
+    fn warn_of_input(&self, warnings: &mut Warnings) {
         warnings.add(
             u64::from(self.documents + self.unreadable == 0),
             [
@@ -91,6 +165,10 @@ impl Summary {
                 ),
             ],
         );
+    }
+
+    /// Warns of documents and files that are not written as the user may expect.
+    fn warn_of_output(&self, warnings: &mut Warnings) {
         warnings.add(
             self.unmarked,
             [
@@ -126,7 +204,7 @@ impl Summary {
         );
     }
 
-    /// Of documents that lack something.
+    /// Warns of documents whose id, charset or value of the keep policy is in doubt.
     fn warn_of_documents(&self, warnings: &mut Warnings) {
         warnings.add(
             self.duplicate_ids,
@@ -184,7 +262,7 @@ impl Summary {
         );
     }
 
-    /// Of documents that are compared with few others, or none, and of files that are not read.
+    /// Warns of documents that are compared with few others or with none, and of files that are not read.
     fn warn_of_unjudged(&self, warnings: &mut Warnings) {
         let unjudged =
             self.without_text + self.navigation_only + self.too_few_features + self.undecodable;
@@ -240,7 +318,7 @@ impl Summary {
         );
     }
 
-    /// Of groups at the largest size, and of references.
+    /// Warns of groups at the largest size, and of references that were skipped.
     fn warn_of_groups(&self, warnings: &mut Warnings) {
         warnings.add(
             u64::from(self.capped_groups),
@@ -262,7 +340,7 @@ impl Summary {
         }
     }
 
-    /// Of what was not compared, and of documents of one form.
+    /// Warns of what the search did not compare, and of documents of one form.
     fn warn_of_search(&self, warnings: &mut Warnings) {
         match &self.search {
             Search::Simhash { chance_neighbours, max_distance, .. } => warnings.add(
@@ -280,71 +358,9 @@ impl Summary {
                 same_form_together,
                 ..
             } => {
-                if let Some(form) = same_form_together {
-                    warnings.add(
-                        form.groups,
-                        [
-                            format!(
-                                "{} of {} may have only a form in common ({}): look at them in report.html. Where they are different documents, run 'nearsift tune' on the input, or give a higher `min-score`.",
-                                plural(form.groups, "group"),
-                                plural(form.documents, "document"),
-                                form.example(PageLanguage::English)
-                            ),
-                            format!(
-                                "{} 组共 {} 篇文档可能只是格式相同（{}）：请在 report.html 中查看。如果它们是不同的文档，请对输入运行 'nearsift tune'，或提高 `min-score`。",
-                                grouped(form.groups),
-                                grouped(form.documents),
-                                form.example(PageLanguage::Chinese)
-                            ),
-                        ],
-                    );
-                }
-                if let Some(form) = same_form_apart {
-                    warnings.add(
-                        form.pairs,
-                        [
-                            format!(
-                                "{} of one form {} no near duplicates, because their values differ ({}).",
-                                plural(form.pairs, "pair"),
-                                if form.pairs == 1 { "is" } else { "are" },
-                                form.example(PageLanguage::English)
-                            ),
-                            format!(
-                                "{} 对文档格式相同但数值不同，不算近似重复（{}）。",
-                                grouped(form.pairs),
-                                form.example(PageLanguage::Chinese)
-                            ),
-                        ],
-                    );
-                }
-                warnings.add(
-                    *candidates_skipped,
-                    [
-                        format!(
-                            "{} of documents that are like many others were compared only where a group depends on it: the nearest of each were.",
-                            plural(*candidates_skipped, "pair")
-                        ),
-                        format!(
-                            "有些文档与许多文档相似，其中 {} 对只在成组需要时才比较：每篇最近的都已比较。",
-                            grouped(*candidates_skipped)
-                        ),
-                    ],
-                );
-                warnings.add(
-                    *comparisons_skipped,
-                    [
-                        format!(
-                            "{} hot, shared by very many documents: {} among these skipped; most pairs that are alike share another key.",
-                            plural_of(*hot_keys, ["key is", "keys are"]),
-                            plural_of(*comparisons_skipped, ["comparison was", "comparisons were"])
-                        ),
-                        format!(
-                            "{} 个热键为许多文档所共有：跳过了其中 {} 次比较；相似的对大多还有别的共同键。",
-                            grouped(*hot_keys),
-                            grouped(*comparisons_skipped)
-                        ),
-                    ],
-                );
+                same_form_together.iter().for_each(|form| warnings.add_together(form));
+                same_form_apart.iter().for_each(|form| warnings.add_apart(form));
+                warnings.add_skipped(*candidates_skipped, *hot_keys, *comparisons_skipped);
             }
         }
     }
