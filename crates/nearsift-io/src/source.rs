@@ -254,7 +254,7 @@ impl Source {
         Self::new(raw, Some(file), limits, members)
     }
 
-    /// So many bytes of an uncompressed file, from a place on, or all that follow; they are not digested.
+    /// A range of an uncompressed file: `bytes` bytes from `start` on, or all that follow. It is not digested.
     pub(crate) fn open_range(
         origin: &Origin,
         start: u64,

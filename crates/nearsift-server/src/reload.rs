@@ -2,7 +2,7 @@
 
 use std::sync::{Arc, PoisonError, RwLock};
 
-/// A value that is replaced while others use it. Who has it keeps what was there.
+/// A value that is replaced while others use it: a caller keeps the value that it got.
 #[derive(Debug)]
 pub(crate) struct Current<T>(RwLock<Arc<T>>);
 

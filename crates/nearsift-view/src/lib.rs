@@ -130,7 +130,7 @@ impl View {
         self.run.without_texts()
     }
 
-    /// Listens to SIGINT and SIGTERM. To be called before the address is told to anybody who may send one.
+    /// Listens to SIGINT and SIGTERM. Call it before the address is printed: a signal before it ends the process at once.
     ///
     /// # Errors
     /// When the system sends no signals.

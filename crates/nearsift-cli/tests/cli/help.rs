@@ -114,7 +114,7 @@ fn the_examples_work_one_after_another() {
     }
 }
 
-/// A service says where it is, and ends well when it is told to.
+/// A service prints its address, and ends with status 0 at SIGTERM.
 fn begins_and_ends(mut shell: Command, example: &str) {
     use std::io::{BufRead, BufReader, Read};
     use std::process::Stdio;

@@ -12,7 +12,7 @@ enum Output {
     Summary,
     /// JSON lines.
     Json,
-    /// A text that is asked for.
+    /// Plain text: the result of the command.
     Text,
 }
 

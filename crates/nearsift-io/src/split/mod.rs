@@ -165,7 +165,7 @@ pub(crate) fn open_stretch(
     options: &ReadOptions,
     start: usize,
 ) -> Result<Splitter, Reason> {
-    let bytes = (!stretch.is_last).then(|| Section::sum(&stretch.sections).bytes);
+    let bytes = (!stretch.is_last).then(|| stretch.bytes());
     let source = Source::open_range(file.origin(), stretch.before.bytes, bytes, options.limits)?;
     let splitter = Splitter::new(source, Format::JsonLines, options, start);
     // A byte order mark is one at the start of the file only.

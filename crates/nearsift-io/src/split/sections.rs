@@ -107,6 +107,8 @@ pub(crate) struct Stretch {
     /// The first byte in the file, and how many records and lines are before it.
     pub(crate) before: Section,
     pub(crate) sections: Vec<Section>,
+    /// The sections as one.
+    own: Section,
     /// The whole file.
     whole: Section,
     /// Whether they are the last ones: what follows them was not there before.
@@ -118,25 +120,52 @@ impl Stretch {
     /// When there are no such sections.
     pub(crate) fn of(sections: &[Section], range: Range<usize>) -> Stretch {
         let before = Section::sum(&sections[..range.start]);
+        Stretch::after(before, Section::sum(sections), sections, range)
+    }
+
+    /// Each section of a file by itself. O(sections).
+    pub(crate) fn each(sections: &[Section]) -> Vec<Stretch> {
+        let whole = Section::sum(sections);
+        let mut before = Section::default();
+        let next = |section| {
+            let stretch =
+                Stretch::after(before.clone(), whole.clone(), sections, section..section + 1);
+            before = Section::sum(&[before.clone(), stretch.own.clone()]);
+            stretch
+        };
+        (0..sections.len()).map(next).collect()
+    }
+
+    fn after(
+        before: Section,
+        whole: Section,
+        sections: &[Section],
+        range: Range<usize>,
+    ) -> Stretch {
         let is_last = range.end == sections.len();
-        let (whole, sections) = (Section::sum(sections), sections[range].to_vec());
-        Stretch { before, sections, whole, is_last }
+        let sections = sections[range].to_vec();
+        Stretch { before, own: Section::sum(&sections), sections, whole, is_last }
+    }
+
+    /// How many bytes they have.
+    pub(crate) fn bytes(&self) -> u64 {
+        self.own.bytes
     }
 
     /// How many records they have.
     pub(crate) fn records(&self) -> u64 {
-        Section::sum(&self.sections).records
+        self.own.records
     }
 
     /// How many records the file has beside these.
     pub(crate) fn other_records(&self) -> u64 {
-        self.whole.records - self.records()
+        self.whole.records - self.own.records
     }
 
     /// How the file differs from what the first pass read, where a later pass saw these sections otherwise. What is counted is
     /// counted over the whole file.
     pub(crate) fn change(&self, seen: &[Section]) -> Option<Change> {
-        let [before, after] = [&self.sections[..], seen].map(Section::sum);
+        let (before, after) = (&self.own, Section::sum(seen));
         let of_file = |whole: u64, before: u64, after: u64| (whole, whole - before + after);
         let (what, (expected, got)) = if before.records != after.records {
             ("records", of_file(self.whole.records, before.records, after.records))

@@ -23,7 +23,7 @@ use crate::batch::Place;
 use crate::inputs::{Change, InputFile, Inputs, Seen, State};
 use crate::parse::Columns;
 use crate::source::{Compression, Content, Positioned};
-use crate::split::{Piece, Pieces, Splitter};
+use crate::split::{Piece, Pieces, Splitter, Stretch};
 use crate::{Error, Format, Note, Reason};
 
 pub(crate) use added::taken;
@@ -418,8 +418,8 @@ impl KeptWriter {
                     && seen.passed.sections.len() > 1
                     && let Some(deciders) = decide.deciders()
                 {
-                    let sections = &seen.passed.sections;
-                    let whole = Sections { writer: self, file, number, first, sections, deciders };
+                    let stretches = Stretch::each(&seen.passed.sections);
+                    let whole = Sections { writer: self, file, number, first, stretches, deciders };
                     return whole.write();
                 }
                 let content = Content::Origin(file.origin().clone());

@@ -8,7 +8,7 @@ use super::pieces::Pair;
 use super::target::{Memory, Target};
 use super::{Deciders, InputFile, KeptWriter, Written};
 use crate::source::Compression;
-use crate::split::{Section, Stretch, open_stretch};
+use crate::split::{Stretch, open_stretch};
 use crate::{Error, Format};
 
 /// The compression of a file that has sections, and of what is written of it.
@@ -22,8 +22,8 @@ pub(super) struct Sections<'a> {
     pub(super) number: u32,
     /// The index of its first record in the whole input.
     pub(super) first: u64,
-    /// At least one.
-    pub(super) sections: &'a [Section],
+    /// The sections, at least one.
+    pub(super) stretches: Vec<Stretch>,
     pub(super) deciders: Deciders<'a>,
 }
 
@@ -61,7 +61,7 @@ impl Sections<'_> {
         let turns = Turns { turn: Mutex::new(turn), changed: Condvar::new() };
         let next = AtomicUsize::new(1);
         rayon::scope(|scope| {
-            for _ in 0..self.writer.sections_at_once.min(self.sections.len() - 1) {
+            for _ in 0..self.writer.sections_at_once.min(self.stretches.len() - 1) {
                 scope.spawn(|_| self.copy_some(&next, &turns));
             }
         });
@@ -82,7 +82,7 @@ impl Sections<'_> {
         loop {
             // In order: who waits for its turn waits for a thread that is at work.
             let section = next.fetch_add(1, Ordering::Relaxed);
-            if section >= self.sections.len() || turns.has_failed() {
+            if section >= self.stretches.len() || turns.has_failed() {
                 return;
             }
             let copied = self.copy_aside(section, &mut buffers);
@@ -115,8 +115,8 @@ impl Sections<'_> {
         pair: &mut Pair,
     ) -> Result<Written, Error> {
         let name = self.file.name();
-        let stretch = Stretch::of(self.sections, section..section + 1);
-        let mut splitter = open_stretch(self.file, &stretch, self.writer.inputs.options(), 0)
+        let stretch = &self.stretches[section];
+        let mut splitter = open_stretch(self.file, stretch, self.writer.inputs.options(), 0)
             .map_err(|reason| Error::Gone { file: name.clone(), reason })?;
         let run = Run {
             name: &name,
